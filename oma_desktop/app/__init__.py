@@ -1,0 +1,1 @@
+"""Wiring of window, engine and monitor on one loop."""

@@ -1,0 +1,1 @@
+"""What every layer is handed: clock, tasks, executors, places, sentences. No format, no Qt."""

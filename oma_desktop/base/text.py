@@ -1,0 +1,83 @@
+"""Sentences for people: translation, and the catalogue that turns codes into sentences.
+
+Only `ui/`, `cli/` and `base/sentences/` hold sentences; everything else speaks in codes and facts
+(house.md 2.10). `tr` and `ntr` take whole sentences with named places, so that translators see
+them whole. Extraction: Babel finds `tr(`, `ntr(` and `N_(`.
+"""
+
+from __future__ import annotations
+
+import gettext
+import io
+from dataclasses import dataclass
+from importlib import resources
+from string import Formatter
+from typing import Final
+
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from typing_extensions import override
+
+DOMAIN: Final = "oma"
+LANGUAGES: Final = ("en", "zh_CN")
+
+_state: dict[str, gettext.NullTranslations] = {"now": gettext.NullTranslations()}
+
+
+def N_(text: str) -> str:  # noqa: N802 - the usual name of a marker for extraction
+    """Mark a text for extraction without translating it yet."""
+    return text
+
+
+def set_language(language: str) -> None:
+    """Switch to `en` or `zh_CN`; unknown languages fall back to English."""
+    if language not in LANGUAGES or language == "en":
+        _state["now"] = gettext.NullTranslations()
+        return
+    po = resources.files("resources") / "i18n" / language / "LC_MESSAGES" / f"{DOMAIN}.po"
+    compiled = io.BytesIO()
+    with po.open("rb") as source:
+        write_mo(compiled, read_po(source, locale=language))
+    compiled.seek(0)
+    _state["now"] = gettext.GNUTranslations(compiled)
+
+
+class _Facts(Formatter):
+    """Format named places; a missing fact shows as its name instead of raising."""
+
+    @override
+    def get_value(
+        self, key: int | str, args: object, kwargs: object
+    ) -> object:  # pragma: no cover - trivial
+        facts = kwargs if isinstance(kwargs, dict) else {}
+        return facts.get(key, f"{{{key}}}")
+
+
+_format = _Facts()
+
+
+def tr(text: str, /, **facts: object) -> str:
+    """Translate a sentence and fill its named places."""
+    translated = _state["now"].gettext(text)
+    return _format.vformat(translated, (), facts) if facts else translated
+
+
+def ntr(singular: str, plural: str, n: int, /, **facts: object) -> str:
+    """Translate by number; `{n}` is always available."""
+    translated = _state["now"].ngettext(singular, plural, n)
+    return _format.vformat(translated, (), {"n": n, **facts})
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What happened, what is known about it, what to do (ux.md C15). Texts are msgids."""
+
+    title: str
+    detail: str = ""
+    hint: str = ""
+
+    def fill(self, facts: dict[str, object]) -> Sentence:
+        """Return the translated sentence with its places filled."""
+        return Sentence(
+            *(tr(part, **facts) if part else "" for part in (self.title, self.detail, self.hint))
+        )

@@ -1,0 +1,1 @@
+"""The same program without a window. Imports no Qt."""

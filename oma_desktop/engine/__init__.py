@@ -1,0 +1,1 @@
+"""What an orchestrated run does. asyncio, no Qt, no watching of files."""

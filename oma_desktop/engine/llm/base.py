@@ -1,0 +1,89 @@
+"""What the engine asks of a model endpoint (engine.md 8.1): one streaming call, one clean end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.message import ContentBlock, Message, TokenUsage, ToolDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One turn. `task_title`, `agent` and `attempt` are for scripted models and logs only."""
+
+    model: str
+    messages: list[Message]
+    system_prompt: str | None = None
+    tools: list[ToolDefinition] = field(default_factory=list)
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    parallel_tool_calls: bool | None = None
+    extra_body: JsonObject | None = None
+    agent: str = ""
+    task_title: str = ""
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of visible or reasoning text; a draft until the turn is complete."""
+
+    text: str
+    kind: Literal["text", "reasoning"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidArguments:
+    """A tool call whose arguments were not a JSON object (DEV-27): it must never execute."""
+
+    call_id: str
+    raw: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """The complete turn: only a clean end of the stream makes one.
+
+    `content` keeps model order; tool_use blocks with unusable arguments have `input` {} and an
+    entry in `invalid_arguments`. `usage` is None where the provider reported none.
+    """
+
+    content: list[ContentBlock]
+    stop_reason: str
+    usage: TokenUsage | None
+    model: str = ""
+    id: str = ""
+    invalid_arguments: tuple[InvalidArguments, ...] = ()
+
+
+ModelEvent = TextDelta | ModelReply
+
+
+class ModelAdapter(Protocol):
+    """One endpoint. `stream` yields drafts, then exactly one ModelReply as its last item.
+
+    Raises a ProviderError (kind, status, retryable, retry_after_s as facts) when there is no clean
+    end; partial text is lost with it. Retries happen inside, and never after the first streamed
+    byte. When `token.aborted` the connection is closed and asyncio.CancelledError is NOT used:
+    ProviderError("LLM_CALL_ABORTED") is raised.
+    """
+
+    name: str
+
+    def stream(self, request: ModelRequest, token: CancelToken) -> AsyncIterator[ModelEvent]:
+        """Start the turn."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...

@@ -1,0 +1,1 @@
+"""What agents may call: registry, grants, gate and the one execution pipeline."""

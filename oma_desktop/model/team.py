@@ -1,0 +1,108 @@
+"""Teams, agents, task specs and orchestrator options in the peer's field names (engine.md 1.2-1.6).
+
+These are what people write in run files, so pydantic validates them; unknown keys are refused with
+their place. Python names are snake_case, JSON names are the peer's camelCase.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from oma_desktop.model.checkpoint import TaskRequires
+from oma_desktop.model.json_value import JsonObject
+
+BUILTIN_TOOLS = ("bash", "file_read", "file_write", "file_edit", "grep", "glob")
+
+
+class Described(BaseModel):
+    """Base: camelCase in JSON, both spellings accepted, unknown keys refused, immutable."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+    )
+
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class AgentConfig(Described):
+    """One agent (engine.md 1.3), the JSON-able part. No secrets: keys come from elsewhere."""
+
+    name: Annotated[str, Field(min_length=1, max_length=128)]
+    description: str | None = None
+    capabilities: list[str] = []
+    model: str | None = None
+    provider: str | None = None
+    base_url: Annotated[str | None, Field(alias="baseURL")] = None
+    system_prompt: str | None = None
+    tools: list[str] | None = None
+    tool_preset: Literal["readonly", "readwrite", "full"] | None = None
+    disallowed_tools: list[str] = []
+    cwd: str | None = None
+    max_turns: Annotated[int, Field(ge=1)] = 10
+    max_tokens: Annotated[int | None, Field(ge=1)] = None
+    max_token_budget: Annotated[int | None, Field(ge=1)] = None
+    temperature: float | None = None
+    top_p: Annotated[float | None, Field(alias="topP")] = None
+    top_k: Annotated[int | None, Field(alias="topK")] = None
+    min_p: Annotated[float | None, Field(alias="minP")] = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    parallel_tool_calls: bool | None = None
+    extra_body: JsonObject | None = None
+    timeout_ms: Annotated[int | None, Field(ge=1)] = None
+    call_timeout_ms: Annotated[int | None, Field(ge=1)] = None
+    loop_detection: JsonObject | None = None
+    max_tool_output_chars: int | None = None
+    output_schema: JsonObject | None = None
+    delegate: bool = False
+
+
+class TaskSpec(Described):
+    """One task as a person writes it (engine.md 1.4); `dependsOn` holds titles or ids."""
+
+    title: Text
+    description: str
+    assignee: str | None = None
+    depends_on: list[str] = []
+    memory_scope: Literal["dependencies", "all"] | None = None
+    dependency_payload: Literal["output", "structured", "both"] | None = None
+    role: str | None = None
+    priority: Literal["low", "normal", "high", "critical"] | None = None
+    metadata: JsonObject | None = None
+    requires: TaskRequires | None = None
+    max_retries: Annotated[int | None, Field(ge=0)] = None
+    retry_delay_ms: Annotated[float | None, Field(ge=0)] = None
+    retry_backoff: float | None = None
+
+
+class TeamConfig(Described):
+    """A team. `sharedMemory`: true or "memory" in memory, "file" in the checkpoint's own store."""
+
+    name: Text
+    agents: list[AgentConfig]
+    shared_memory: bool | Literal["memory", "file"] = False
+    messages: list[JsonObject] = []
+
+
+class OrchestratorOptions(Described):
+    """The JSON-able part of OrchestratorConfig (engine.md 1.5)."""
+
+    max_concurrency: Annotated[int, Field(ge=1)] = 5
+    scheduling_strategy: Literal[
+        "dependency-first", "round-robin", "least-busy", "capability-match", "composite"
+    ] = "dependency-first"
+    max_token_budget: Annotated[int | None, Field(ge=1)] = None
+    default_model: str | None = None
+    default_provider: str | None = None
+    default_base_url: Annotated[str | None, Field(alias="defaultBaseURL")] = None
+    default_tool_preset: Literal["readonly", "readwrite", "full"] | None = None
+    default_cwd: str | None = None
+    max_parallel_tool_calls: Annotated[int, Field(ge=1)] = 4
+    require_consequential_confirmation: bool = False

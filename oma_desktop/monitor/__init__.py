@@ -1,0 +1,1 @@
+"""Files to pictures of runs, whoever writes them. Does not know the engine."""

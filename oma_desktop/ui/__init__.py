@@ -1,0 +1,1 @@
+"""Pixels. Widgets over view models; no stores, no engine."""

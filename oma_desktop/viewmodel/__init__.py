@@ -1,0 +1,1 @@
+"""Shapes for the screen. QtCore only; no widgets, no stores, no verbs."""

@@ -1,0 +1,1 @@
+"""Data files of the program, read by importlib.resources."""
