@@ -1,0 +1,186 @@
+"""What one agent run gave (engine.md 1.7, 1.8, 1.9), and its JSON form in checkpoints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, cast
+
+from oma_desktop.model.approval import ApprovalRequest
+from oma_desktop.model.checkpoint import InFlightEntry
+from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.model.message import Message, TokenUsage, ToolCallRecord
+
+StatusCode: TypeAlias = Literal[
+    "ok",
+    "error",
+    "cancelled",
+    "timeout",
+    "budget_exhausted",
+    "rejected",
+    "suspended",
+    "skipped",
+]
+ErrorKind: TypeAlias = Literal[
+    "provider",
+    "tool",
+    "framework",
+    "callback",
+    "validation",
+    "timeout",
+    "cancellation",
+    "budget",
+    "store",
+    "exporter",
+    "unknown",
+]
+STATUS_MESSAGE_LIMIT = 256
+ERROR_MESSAGE_LIMIT = 1024
+
+
+def no_usage() -> TokenUsage:
+    """Zero tokens, a fresh value."""
+    return {"input_tokens": 0, "output_tokens": 0}
+
+
+def add_usage(one: TokenUsage, other: TokenUsage) -> TokenUsage:
+    """The sum, a fresh value."""
+    return {
+        "input_tokens": one["input_tokens"] + other["input_tokens"],
+        "output_tokens": one["output_tokens"] + other["output_tokens"],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """How something ended. `message` is cut to 256 characters; it holds no secrets."""
+
+    code: StatusCode
+    message: str | None = None
+
+    def to_json(self) -> JsonObject:
+        """`{code, message?}`."""
+        if self.message is None:
+            return {"code": self.code}
+        return {"code": self.code, "message": self.message[:STATUS_MESSAGE_LIMIT]}
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorInfo:
+    """Why something failed, as facts (engine.md 1.9). `retryable` None: not known."""
+
+    kind: ErrorKind
+    code: str | None = None
+    name: str | None = None
+    message: str | None = None
+    retryable: bool | None = None
+    http_status: int | None = None
+    provider: str | None = None
+    attempt: int | None = None
+
+    def to_json(self) -> JsonObject:
+        """The peer's key names; absent facts are absent."""
+        message = None if self.message is None else self.message[:ERROR_MESSAGE_LIMIT]
+        facts: JsonObject = {
+            "kind": self.kind,
+            "code": self.code,
+            "name": self.name,
+            "message": message,
+            "retryable": self.retryable,
+            "httpStatus": self.http_status,
+            "provider": self.provider,
+            "attempt": self.attempt,
+        }
+        return {key: value for key, value in facts.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class RunIdentity:
+    """One attempt of a run (formats.md 2.10): trace id 32 hex, root span id 16 hex, not all zero.
+
+    `links` name the attempt this one continues: `{traceId, spanId, relation: continued_from}`.
+    """
+
+    run_id: str
+    attempt: int
+    trace_id: str
+    root_span_id: str
+    links: tuple[JsonObject, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """`{runId, attempt, traceId, rootSpanId, links?}`."""
+        doc: JsonObject = {
+            "runId": self.run_id,
+            "attempt": self.attempt,
+            "traceId": self.trace_id,
+            "rootSpanId": self.root_span_id,
+        }
+        if self.links:
+            doc["links"] = list(self.links)
+        return doc
+
+
+@dataclass(frozen=True, slots=True)
+class TaskIdentity:
+    """Which task a runner works for: what scripted models, tools and gates are told.
+
+    `attempt` counts retries of the task inside this process, from 1.
+    """
+
+    run_id: str
+    task_id: str
+    task_title: str
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRunResult:
+    """What one agent run gave. Lists are the runner's own and are not changed afterwards.
+
+    `messages` are those the run produced (the prompt excluded). `entry` is the state of the runner
+    at its last safe boundary: for a suspended or stopped run it is what a resume continues from;
+    None when no boundary was reached. `token_usage` counts failed model calls too (DEV-09).
+    `warnings` are codes (MAX_TURNS_REACHED, OUTPUT_TRUNCATED, USAGE_UNKNOWN).
+    """
+
+    success: bool
+    output: str
+    messages: list[Message] = field(default_factory=list)
+    token_usage: TokenUsage = field(default_factory=no_usage)
+    tool_calls: list[ToolCallRecord] = field(default_factory=list)
+    status: RunStatus = RunStatus("ok")
+    error_info: ErrorInfo | None = None
+    identity: RunIdentity | None = None
+    structured: JsonValue = None
+    has_structured: bool = False
+    loop_detected: bool = False
+    budget_exceeded: bool = False
+    suspended: bool = False
+    aborted: bool = False
+    pending_approvals: tuple[ApprovalRequest, ...] = ()
+    warnings: tuple[str, ...] = ()
+    entry: InFlightEntry | None = None
+
+    def to_json(self) -> JsonObject:
+        """The JSON form kept in `completedTaskResults` (formats.md 2.7), in the peer's key order.
+
+        Message and record objects are shared, not copied.
+        """
+        doc: JsonObject = {"success": self.success}
+        if self.identity is not None:
+            doc["identity"] = self.identity.to_json()
+        doc["status"] = self.status.to_json()
+        if self.error_info is not None:
+            doc["errorInfo"] = self.error_info.to_json()
+        doc["output"] = self.output
+        doc["messages"] = cast("JsonValue", self.messages)
+        doc["tokenUsage"] = cast("JsonValue", self.token_usage)
+        doc["toolCalls"] = cast("JsonValue", self.tool_calls)
+        if self.has_structured:
+            doc["structured"] = self.structured
+        if self.loop_detected:
+            doc["loopDetected"] = True
+        if self.budget_exceeded:
+            doc["budgetExceeded"] = True
+        if self.pending_approvals:
+            doc["pendingApprovals"] = cast("JsonValue", list(self.pending_approvals))
+        return doc
