@@ -1,0 +1,57 @@
+"""A team ready to work: its description plus live tools, models and gates (engine.md 1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from oma_desktop.engine.boundaries import Boundaries
+from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.llm.base import ModelAdapter
+from oma_desktop.engine.tools.gate import GateCall, Gates
+from oma_desktop.engine.tools.registry import ToolRegistry
+from oma_desktop.model.checkpoint import InFlightEntry
+from oma_desktop.model.message import Message
+from oma_desktop.model.team import AgentConfig, TeamConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """The runtime wiring of one team.
+
+    `adapter_for` returns the model endpoint of an agent and may raise OmaError when it is not
+    usable. Credentials live behind it, never in here.
+    """
+
+    config: TeamConfig
+    tools: ToolRegistry
+    adapter_for: Callable[[AgentConfig], ModelAdapter]
+    gates: Gates = field(default_factory=Gates)
+    max_parallel_tool_calls: int = 4
+
+    def agent(self, name: str) -> AgentConfig | None:
+        """Return the agent's description, or None when the roster has no such name."""
+        return next((a for a in self.config.agents if a.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentJob:
+    """One piece of work for one agent: what the runner needs to know, nothing about the queue.
+
+    `prompt` is the first user message (text, or ready messages). `resume` continues a saved state
+    instead: the prompt is then ignored and decisions are read from its pending calls
+    (`approvalDecision`). `boundaries` None means nothing is saved and no call can be suspended.
+    `attempt` counts task retries from 1. The runner works on a copy of `resume`. `before_tool` is
+    awaited right before a tool really runs (for a start log, ux.md C24.2); when it raises, the tool
+    does not run.
+    """
+
+    run_id: str
+    task_id: str
+    task_title: str
+    prompt: str | list[Message]
+    token: CancelToken
+    boundaries: Boundaries | None = None
+    resume: InFlightEntry | None = None
+    attempt: int = 1
+    before_tool: Callable[[GateCall], Awaitable[None]] | None = None

@@ -1,0 +1,96 @@
+"""What a tool is, and the set of tools a team knows. Registering grants nothing (engine.md 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.model.message import TokenUsage, ToolDefinition, ToolResultPart
+from oma_desktop.model.view import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool may know about its call. runId + taskId + toolCallId is an idempotency key."""
+
+    run_id: str
+    task_id: str
+    tool_call_id: str
+    agent: str
+    cwd: str | None
+    token: CancelToken
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool hands back.
+
+    `data` is text, or any JSON value when `model_output` says what the model sees. `is_error` None
+    leaves the key out of the stored result; an explicit False is stored (formats.md 4). `usage`
+    counts tokens of nested model work (delegation).
+    """
+
+    data: JsonValue = None
+    is_error: bool | None = None
+    model_output: str | list[ToolResultPart] | None = None
+    usage: TokenUsage | None = None
+
+
+# What comes back is judged by the pipeline: tools are written by others.
+ToolRun: TypeAlias = Callable[[JsonObject, ToolContext], Awaitable[ToolOutput]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool. `consequential` is a static attribute, never guessed from text (engine.md 5.7).
+
+    `max_output_chars` cuts plain text output (UTF-16 units); None or <= 0 leaves the agent's limit.
+    """
+
+    name: str
+    description: str
+    input_schema: JsonObject
+    run: ToolRun
+    effect: Effect = Effect.UNKNOWN
+    consequential: bool = False
+    max_output_chars: int | None = None
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the model is told."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+        }
+
+
+class ToolRegistry:
+    """Tools by name, in registration order. Invariant: one tool per name."""
+
+    def __init__(self, tools: Iterable[ToolSpec] = ()) -> None:
+        self._tools: dict[str, ToolSpec] = {}
+        for tool in tools:
+            self.register(tool)
+
+    def register(self, tool: ToolSpec) -> None:
+        """Add a tool; raises InvalidInput TOOL_NAME_TAKEN when the name is known already."""
+        if tool.name in self._tools:
+            raise InvalidInput("TOOL_NAME_TAKEN", tool=tool.name)
+        self._tools[tool.name] = tool
+
+    def get(self, name: str) -> ToolSpec | None:
+        """Return the tool, or None."""
+        return self._tools.get(name)
+
+    @property
+    def names(self) -> list[str]:
+        """All names in registration order."""
+        return list(self._tools)
+
+    def __iter__(self) -> Iterator[ToolSpec]:
+        return iter(self._tools.values())
