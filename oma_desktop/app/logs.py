@@ -1,0 +1,42 @@
+"""Log files of the window: rotating, bounded, with native crashes kept apart for the next start."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import logging.handlers
+from pathlib import Path
+from typing import TextIO
+
+_crash_file: dict[str, TextIO] = {}
+
+
+def start_logs(folder: Path, *, debug: bool = False) -> Path | None:
+    """Log into `folder`; returns last session's native crash report when there is one.
+
+    Log lines never hold tool inputs, message texts or keys: callers log ids and codes only.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    handler = logging.handlers.RotatingFileHandler(
+        folder / "oma-desktop.log", maxBytes=2_000_000, backupCount=3, encoding="utf-8", delay=True
+    )
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
+    )
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG if debug else logging.INFO)
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs addresses at info
+    return _keep_native_crashes(folder)
+
+
+def _keep_native_crashes(folder: Path) -> Path | None:
+    current = folder / "native-crash.txt"
+    previous = folder / "native-crash-previous.txt"
+    found = current.exists() and current.stat().st_size > 0
+    if found:
+        current.replace(previous)
+    stream = current.open("w", encoding="utf-8")
+    faulthandler.enable(stream)
+    _crash_file["now"] = stream  # faulthandler writes to the descriptor: keep it open
+    return previous if found else None
