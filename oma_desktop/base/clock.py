@@ -7,6 +7,10 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
+from oma_desktop.base.ms_iso import to_ms_iso
+
+__all__ = ["Clock", "SystemClock", "to_ms_iso"]
+
 
 class Clock(Protocol):
     """Wall time, a monotonic counter and sleeping; tests inject a fake one."""
@@ -43,9 +47,3 @@ class SystemClock:
             await asyncio.sleep(left)
         if delay_s <= 0:
             await asyncio.sleep(0)
-
-
-def to_ms_iso(at: datetime) -> str:
-    """Return `YYYY-MM-DDTHH:mm:ss.sssZ`, the form of JavaScript's toISOString (formats.md 0.2)."""
-    utc = at.astimezone(UTC)
-    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
