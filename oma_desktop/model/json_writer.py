@@ -1,0 +1,191 @@
+"""JSON.stringify of the peer, byte for byte (formats.md 1.4.1, 3.2.1).
+
+The C encoder of the standard library writes the same text except for some float spellings,
+integer-like keys and lone surrogates. One cheap walk over the values decides whether it may be
+used; otherwise the exact path writes value by value, without recursion.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from json.encoder import encode_basestring
+from types import NoneType
+from typing import Final
+
+from oma_desktop.model.js_text import MAX_SAFE_INTEGER, escape_halves, has_halves, js_number
+from oma_desktop.model.json_value import JsonValue
+
+_MAX_INDEX: Final = 2**32 - 2
+_QUIET: Final = frozenset((str, bool, NoneType))
+_NUMBERS: Final = frozenset((int, float))
+
+
+def stringify(value: JsonValue) -> str:
+    """Return what JS `JSON.stringify(value)` returns for the same data.
+
+    Compact; array-index keys first in ascending order; non-finite numbers as null. Raises
+    ValueError on a cycle and TypeError on what is not JSON.
+    """
+    if _is_plain(value):
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        if not has_halves(text):
+            return text
+    return "".join(_pieces(value))
+
+
+def encode(value: JsonValue) -> bytes:
+    """Return the UTF-8 bytes of `stringify`."""
+    return stringify(value).encode()
+
+
+def quote(text: str) -> str:
+    r"""Return a JSON string literal as JS writes it: lone surrogates as `\udxxx`."""
+    literal: str = encode_basestring(text)
+    return escape_halves(literal)
+
+
+def index_of(key: str) -> int | None:
+    """Return the number of an array-index key (0..2^32-2 without leading zero), else None."""
+    if key.isascii() and key.isdigit() and len(key) <= 10 and (key[0] != "0" or key == "0"):
+        index = int(key)
+        return index if index <= _MAX_INDEX else None
+    return None
+
+
+def js_members(members: dict[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    """Yield members in JS property order: array indices ascending, then insertion order."""
+    indices = sorted((i, k) for k in members if (i := index_of(k)) is not None)
+    yield from ((k, members[k]) for _, k in indices)
+    if len(indices) < len(members):
+        taken = {k for _, k in indices}
+        yield from ((k, v) for k, v in members.items() if k not in taken)
+
+
+def _is_plain(value: JsonValue) -> bool:
+    """Whether the C encoder spells every key and number as JS does; bounded in depth."""
+    level: list[JsonValue] = [[value]]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > 400:
+            return False
+        below: list[JsonValue] = []
+        for container in level:
+            if isinstance(container, dict):
+                if container and min(container) < ":" and any(map(index_of, container)):
+                    return False
+                if "0" in container:
+                    return False
+                items = list(container.values())
+            else:
+                items = container  # type: ignore[assignment]
+            if not _plain_items(items, below):
+                return False
+        level = below
+    return True
+
+
+def _plain_items(items: list[JsonValue], below: list[JsonValue]) -> bool:
+    """Check scalars of one container and collect the containers in it."""
+    kinds = set(map(type, items)) - _QUIET
+    if not kinds:
+        return True
+    for item in items:
+        kind = type(item)
+        if kind in _QUIET:
+            continue
+        if kind is dict or kind is list:
+            below.append(item)
+        elif kind not in _NUMBERS or not _plain_number(item):  # type: ignore[arg-type]
+            return False
+    return True
+
+
+def _plain_number(number: float) -> bool:
+    if type(number) is int:
+        return -MAX_SAFE_INTEGER <= number <= MAX_SAFE_INTEGER
+    return 1e-4 <= abs(number) < 1e15 and not number.is_integer()
+
+
+def number_or_null(number: float) -> str:
+    """Return the JSON spelling of a number; JSON.stringify writes null for non-finite ones."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return "null"
+    spelled = js_number(number)
+    return spelled if spelled[-1].isdigit() else "null"
+
+
+def scalar(value: JsonValue) -> str | None:
+    """Return the JSON text of a scalar; None for containers. Raises TypeError on other types."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return quote(value)
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return number_or_null(value)
+    if isinstance(value, dict | list | tuple):
+        return None
+    raise TypeError(f"not a JSON value: {type(value).__name__}")
+
+
+def _pieces(value: JsonValue) -> Iterator[str]:
+    """Write value by value with a stack of iterators instead of recursion."""
+    text = scalar(value)
+    if text is not None:
+        yield text
+        return
+    open_ids = {id(value)}
+    stack = [_Frame(value)]
+    yield stack[-1].opening
+    while stack:
+        frame = stack[-1]
+        step = next(frame.items, None)
+        if step is None:
+            stack.pop()
+            open_ids.discard(frame.identity)
+            yield frame.closing
+            continue
+        prefix, item = step
+        yield prefix
+        text = scalar(item)
+        if text is not None:
+            yield text
+            continue
+        if id(item) in open_ids:
+            raise ValueError("cycle")
+        open_ids.add(id(item))
+        stack.append(_Frame(item))
+        yield stack[-1].opening
+
+
+class _Frame:
+    """One open container of the exact path."""
+
+    __slots__ = ("closing", "identity", "items", "opening")
+
+    def __init__(self, container: JsonValue) -> None:
+        self.identity = id(container)
+        if isinstance(container, dict):
+            self.opening, self.closing = "{", "}"
+            self.items: Iterator[tuple[str, JsonValue]] = _object_steps(container)
+        else:
+            self.opening, self.closing = "[", "]"
+            self.items = _array_steps(container)  # type: ignore[arg-type]
+
+
+def _object_steps(members: dict[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    comma = ""
+    for key, item in js_members(members):
+        yield f"{comma}{quote(key)}:", item
+        comma = ","
+
+
+def _array_steps(items: list[JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    comma = ""
+    for item in items:
+        yield comma, item
+        comma = ","
