@@ -12,7 +12,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from oma_desktop.base.clock import Clock
 from oma_desktop.model.errors import Locked
 from oma_desktop.store.atomic import PRIVATE_MODE, write_all, write_failed
 from oma_desktop.store.file_calls import FileCalls
@@ -25,6 +24,7 @@ from oma_desktop.store.lock_file import (
     read_lock,
 )
 from oma_desktop.store.processes import process_started_at
+from oma_desktop.store.wall_clock import WallClock
 
 HEARTBEAT_S: Final = 2.0
 _ATTEMPTS: Final = 5
@@ -38,7 +38,7 @@ class WriterLock:
     """
 
     def __init__(
-        self, store_path: Path, *, app: str, clock: Clock, host: str | None = None
+        self, store_path: Path, *, app: str, clock: WallClock, host: str | None = None
     ) -> None:
         self.path = lock_path(store_path)
         self.replaced: LockOwner | None = None

@@ -15,9 +15,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from oma_desktop.base.clock import Clock, SystemClock, to_ms_iso
+from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.store.atomic import resolve
 from oma_desktop.store.processes import lives
+from oma_desktop.store.wall_clock import WallClock
 
 START_TOLERANCE_S: Final = 2.0
 FOREIGN_HEARTBEAT_S: Final = 60.0
@@ -86,17 +87,15 @@ def lock_path(store_path: Path) -> Path:
     return target.with_name(f"{target.name}.lock")
 
 
-def read_owner(
-    store_path: Path, *, clock: Clock | None = None, host: str | None = None
-) -> LockState:
+def read_owner(store_path: Path, *, clock: WallClock, host: str | None = None) -> LockState:
     """Tell who writes the store at `store_path`, without touching anything.
 
     Raises OSError when the lock file is there and cannot be read.
     """
-    return read_lock(lock_path(store_path), clock=clock or SystemClock(), host=host)
+    return read_lock(lock_path(store_path), clock=clock, host=host)
 
 
-def read_lock(path: Path, *, clock: Clock, host: str | None = None) -> LockState:
+def read_lock(path: Path, *, clock: WallClock, host: str | None = None) -> LockState:
     """Read and judge one lock file; a half-written one is read again for at most 75 ms."""
     for pause in (*_TORN_PAUSES_S, None):
         try:
@@ -111,7 +110,7 @@ def read_lock(path: Path, *, clock: Clock, host: str | None = None) -> LockState
     return LockState(path, LockKind.UNREADABLE)
 
 
-def _is_stale(owner: LockOwner, *, clock: Clock, host: str | None) -> bool:
+def _is_stale(owner: LockOwner, *, clock: WallClock, host: str | None) -> bool:
     if owner.host == (host or socket.gethostname()):
         return not lives(
             owner.pid, started_at=owner.process_started_at, tolerance_s=START_TOLERANCE_S

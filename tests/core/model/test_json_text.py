@@ -258,7 +258,7 @@ def outcome(data):
         return error.code
 
 
-@given(st.binary(max_size=40) | st.text("{}[],:\"\\u0d8NaInfity 1.e-", max_size=40).map(str.encode))
+@given(st.binary(max_size=40) | st.text('{}[],:"\\u0d8NaInfity 1.e-', max_size=40).map(str.encode))
 def test_any_bytes_are_read_or_refused(data):
     result = outcome(data)
     assert result.startswith("JSON_") or outcome(result) == result

@@ -17,7 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
-from oma_desktop.base.clock import SystemClock, to_ms_iso
+from oma_desktop.base.clock import SystemClock
+from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.model.errors import Locked, WriteFailed
 from oma_desktop.store.lock import WriterLock
 from oma_desktop.store.lock_file import LockKind, lock_path, read_owner
@@ -136,7 +137,7 @@ def test_the_second_writer_is_told_who_owns_it(store: Path, clock: HandClock) ->
 
 
 def test_readers_learn_the_owner_and_change_nothing(store: Path, clock: HandClock) -> None:
-    assert read_owner(store).kind is LockKind.FREE
+    assert read_owner(store, clock=SystemClock()).kind is LockKind.FREE
     lock = lock_for(store, clock)
     lock.acquire()
     data = lock_path(store).read_bytes()
@@ -430,14 +431,14 @@ def test_kill_of_the_owner_then_takeover(store: Path, children: list[Child]) -> 
     owner, heir = children
     assert owner.ask("take") == "ok"
     assert heir.ask("take") == "LOCK_HELD"
-    assert read_owner(store).kind is LockKind.LIVE
+    assert read_owner(store, clock=SystemClock()).kind is LockKind.LIVE
     owner.kill()
     if hasattr(os, "waitid"):  # not reaped on purpose: a zombie writes nothing, must not own
         os.waitid(os.P_PID, owner.process.pid, os.WEXITED | os.WNOWAIT)
     else:
         owner.process.wait()
-    assert read_owner(store).kind is LockKind.STALE
+    assert read_owner(store, clock=SystemClock()).kind is LockKind.STALE
     assert heir.ask("take") == "ok"
-    assert read_owner(store).owner is not None
+    assert read_owner(store, clock=SystemClock()).owner is not None
     assert heir.ask("free") == "ok"
     assert siblings(store) == []
