@@ -1,0 +1,123 @@
+"""Sentences about model endpoints: what was asked, what came back, what to do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oma_desktop.base.text import N_, Sentence
+
+SENTENCES: Final[dict[str, Sentence]] = {
+    "LLM_CALL_ABORTED": Sentence(
+        N_("The call to the model was stopped."),
+        N_("It was stopped on request; what was saved before it is kept."),
+    ),
+    "LLM_UNREACHABLE": Sentence(
+        N_("No connection to the model service {provider} at {origin} ({problem})."),
+        N_("Everything committed so far is kept."),
+        N_("Check the address, the network and the proxy settings, then resume the run."),
+    ),
+    "LLM_STALLED": Sentence(
+        N_("The model service {provider} stopped sending."),
+        N_("The unfinished answer was not used; everything committed so far is kept."),
+        N_("Resume the run when the service answers again."),
+    ),
+    "LLM_STREAM_CUT": Sentence(
+        N_("The answer of {provider} broke off before its end."),
+        N_("The unfinished answer was not used and none of its tool calls ran."),
+        N_("Run the task again or resume the run."),
+    ),
+    "LLM_BAD_STREAM": Sentence(
+        N_("{provider} sent something that is not a chat-completions stream."),
+        N_("The unfinished answer was not used and none of its tool calls ran."),
+        N_("Check that the address belongs to an OpenAI-compatible service."),
+    ),
+    "LLM_EVENT_TOO_LONG": Sentence(
+        N_("{provider} sent a single event of more than {limit} bytes."),
+        N_("The answer was not used; everything committed so far is kept."),
+        N_("Check that the address belongs to an OpenAI-compatible service."),
+    ),
+    "LLM_EMPTY_REPLY": Sentence(
+        N_("{provider} answered without any content."),
+        N_("Nothing was used from it; everything committed so far is kept."),
+        N_("Resume the run to ask again."),
+    ),
+    "LLM_STREAM_ERROR": Sentence(
+        N_("{provider} reported an error in the middle of its answer: {message}"),
+        N_("The unfinished answer was not used and none of its tool calls ran."),
+        N_("Run the task again or resume the run."),
+    ),
+    "LLM_NOT_A_STREAM": Sentence(
+        N_("The address of {provider} shows a web page ({found}) instead of a model's answer."),
+        "",
+        N_("Check the base URL; it usually ends in /v1."),
+    ),
+    "LLM_REDIRECTED": Sentence(
+        N_("{provider} at {origin} wants to send the request on to {target}; it was not followed."),
+        N_("Requests carry your key and your data, so they only go to the address you gave."),
+        N_("If the new address is right, write it into the run file as baseURL."),
+    ),
+    "LLM_UNAUTHORIZED": Sentence(
+        N_("{provider} refused the key (HTTP {status}): {message}"),
+        "",
+        N_("Check the key of {provider} and its rights for the model."),
+    ),
+    "LLM_NOT_FOUND": Sentence(
+        N_("{provider} does not know the model {model} or the address (HTTP {status}): {message}"),
+        "",
+        N_("Check the model's name and the base URL."),
+    ),
+    "LLM_RATE_LIMITED": Sentence(
+        N_("{provider} asks to slow down (HTTP {status}): {message}"),
+        N_("Everything committed so far is kept."),
+        N_("Wait, then resume the run; fewer tasks at a time (maxConcurrency) help."),
+    ),
+    "LLM_OVERLOADED": Sentence(
+        N_("{provider} is overloaded (HTTP {status}): {message}"),
+        N_("Everything committed so far is kept."),
+        N_("Wait a while, then resume the run."),
+    ),
+    "LLM_SERVER_ERROR": Sentence(
+        N_("{provider} failed (HTTP {status}): {message}"),
+        N_("Everything committed so far is kept."),
+        N_("Resume the run when the service works again."),
+    ),
+    "LLM_REFUSED": Sentence(
+        N_("{provider} refused the request (HTTP {status}): {message}"),
+        "",
+        N_("The same request will be refused again; correct the agent's settings first."),
+    ),
+    "LLM_BAD_ENDPOINT": Sentence(
+        N_("The address of {provider} cannot be used: {problem}."),
+        "",
+        N_("Give a baseURL like https://host/v1, without user name or fragment."),
+    ),
+    "LLM_KEY_MALFORMED": Sentence(
+        N_("The key of {provider} holds characters that no key has."),
+        N_("It was not sent anywhere."),
+        N_("Copy the key again, without line breaks."),
+    ),
+    "LLM_KEY_MISSING": Sentence(
+        N_("Agent {agent} needs a key for {provider}, and there is none."),
+        "",
+        N_("Set {variables} in the environment, or store the key in the system's key store."),
+    ),
+    "LLM_PROXY_UNUSABLE": Sentence(
+        N_("The proxy named in the environment cannot be used: {problem}"),
+        N_("Nothing was sent."),
+        N_("Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY."),
+    ),
+    "UNSUPPORTED_TOOL_CALL": Sentence(
+        N_("The model asked for a kind of tool call this program does not know ({found})."),
+        N_("Nothing ran."),
+    ),
+    "UNSUPPORTED_TOOL_RESULT_CONTENT": Sentence(
+        N_("A tool result holds something this service cannot receive ({found})."),
+        N_("The result itself is kept."),
+        N_("Use a service that accepts it, or let the tool return text."),
+    ),
+    "INVALID_MESSAGE": Sentence(
+        N_("The conversation cannot be sent: {problem} ({where})."),
+        N_("Nothing was sent; the store is unchanged."),
+        N_("The place names the message that is damaged."),
+    ),
+}

@@ -1,0 +1,234 @@
+"""One endpoint over HTTP: a request, a checked status, chunks of bytes, at most one of each error.
+
+Nothing is repeated here and no meaning is given to the bytes. Redirects are refused (engine.md
+8.7). Proxies come from the environment; loopback addresses never go through one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import cache
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from oma_desktop import __version__
+from oma_desktop.engine.cancel import CancelToken, StopReason
+from oma_desktop.engine.llm.provider_error import from_status, message_in, redacted
+from oma_desktop.engine.llm.retry_policy import parse_retry_after
+from oma_desktop.model.errors import BadReply, InvalidInput, ProviderError, Refused, Unreachable
+
+TIMEOUT: Final = httpx.Timeout(connect=10.0, read=600.0, write=60.0, pool=None)
+ERROR_BODY_LIMIT: Final = 64 * 1024
+ERROR_BODY_WAIT_S: Final = 10.0
+
+_LOOPBACK: Final = ("all://localhost", "all://127.0.0.1", "all://[::1]")
+
+
+def aborted() -> ProviderError:
+    """Return the error of a call that was stopped on purpose (engine/llm/base.py)."""
+    return ProviderError("LLM_CALL_ABORTED", retryable=False)
+
+
+@asynccontextmanager
+async def interruptible(
+    token: CancelToken, limit_s: float | None = None
+) -> AsyncGenerator[None, None]:
+    """Run the body until it ends, `token` aborts, or `limit_s` seconds are over.
+
+    Raises ProviderError LLM_CALL_ABORTED on abort and TimeoutError at the limit. The awaited
+    operation itself is cancelled, so an open connection is closed and not abandoned.
+    """
+    if token.aborted:
+        raise aborted()
+    try:
+        async with asyncio.timeout(limit_s) as scope:
+
+            def wake(_reason: StopReason) -> None:
+                if token.aborted and not scope.expired():
+                    scope.reschedule(0.0)  # in the past: now
+
+            forget = token.on_stop(wake)
+            try:
+                yield
+            finally:
+                forget()
+    except TimeoutError:
+        if token.aborted:
+            raise aborted() from None
+        raise
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """Reading the certificates takes 20 ms: once per process, not once per endpoint."""
+    return httpx.create_ssl_context()
+
+
+class HttpEndpoint:
+    """One base address with its key. `close` releases the connections; then it may not be used.
+
+    Invariant: the key is in the Authorization header and nowhere else: not in facts, not in logs.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        provider: str,
+        key: str | None,
+        now: Callable[[], datetime],
+        timeout: httpx.Timeout = TIMEOUT,
+    ) -> None:
+        """Raises InvalidInput LLM_BAD_ENDPOINT or LLM_KEY_MALFORMED; does no I/O."""
+        self.provider = provider
+        self._base = _checked(base_url, provider)
+        self._key = _checked_key(key, provider)
+        self._now = now
+        self._timeout = timeout
+        self._client: httpx.AsyncClient | None = None
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: what an operator must know before a run."""
+        return str(self._base.copy_with(raw_path=b"/")).removesuffix("/")
+
+    def _open(self) -> httpx.AsyncClient:
+        if self._client is None:
+            headers = {
+                "Accept": "text/event-stream",
+                "Accept-Encoding": "identity",  # compression holds tokens back
+                "User-Agent": f"oma-desktop/{__version__}",
+            }
+            if self._key:
+                headers["Authorization"] = f"Bearer {self._key}"
+            try:
+                self._client = httpx.AsyncClient(
+                    headers=headers,
+                    timeout=self._timeout,
+                    follow_redirects=False,
+                    verify=_trust(),
+                    mounts=dict.fromkeys(_LOOPBACK),
+                )
+            except (ImportError, ValueError) as problem:
+                raise InvalidInput("LLM_PROXY_UNUSABLE", problem=str(problem)) from None
+        return self._client
+
+    @asynccontextmanager
+    async def post(
+        self, path: str, body: bytes, token: CancelToken
+    ) -> AsyncGenerator[httpx.Response, None]:
+        """Send `body` (JSON) and give the response once its status is 2xx; close it at the end.
+
+        Raises a ProviderError for everything else, LLM_CALL_ABORTED when `token` aborts.
+        """
+        url = self._base.copy_with(path=self._base.path.rstrip("/") + path)
+        client = self._open()
+        request = client.build_request(
+            "POST", url, content=body, headers={"Content-Type": "application/json"}
+        )
+        async with interruptible(token):
+            response = await self._sent(client, request)
+        try:
+            if not response.is_success:
+                async with interruptible(token):
+                    raise await self._refusal(response)
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _sent(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+        try:
+            return await client.send(request, stream=True)
+        except (httpx.UnsupportedProtocol, httpx.LocalProtocolError) as problem:
+            raise Refused(
+                "LLM_BAD_ENDPOINT", provider=self.provider, problem=str(problem), retryable=False
+            ) from None
+        except httpx.TransportError as problem:
+            raise self._unreachable(problem) from None
+
+    def _unreachable(self, problem: httpx.TransportError) -> ProviderError:
+        return Unreachable(
+            "LLM_STALLED" if isinstance(problem, httpx.ReadTimeout) else "LLM_UNREACHABLE",
+            provider=self.provider,
+            origin=self.origin,
+            problem=redacted(str(problem) or type(problem).__name__, self._key),
+            retryable=True,
+        )
+
+    async def chunks(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+        """Yield the body as it arrives. Raises Unreachable when the connection breaks."""
+        try:
+            async for chunk in response.aiter_bytes():
+                yield chunk
+        except httpx.DecodingError:
+            raise BadReply("LLM_BAD_STREAM", provider=self.provider, retryable=True) from None
+        except httpx.TransportError as problem:
+            raise self._unreachable(problem) from None
+
+    async def _refusal(self, response: httpx.Response) -> ProviderError:
+        if response.is_redirect:
+            target = response.headers.get("location", "")[:200]
+            return Refused(
+                "LLM_REDIRECTED",
+                provider=self.provider,
+                origin=self.origin,
+                target=target,
+                status=response.status_code,
+                retryable=False,
+            )
+        message = message_in(await self._error_body(response))
+        return from_status(
+            response.status_code,
+            provider=self.provider,
+            message=redacted(message, self._key),
+            retry_after_s=parse_retry_after(response.headers, self._now()),
+        )
+
+    async def _error_body(self, response: httpx.Response) -> bytes:
+        body = b""
+        try:
+            async with asyncio.timeout(ERROR_BODY_WAIT_S):
+                async for chunk in self.chunks(response):
+                    body += chunk
+                    if len(body) > ERROR_BODY_LIMIT:
+                        break
+        except (TimeoutError, ProviderError):
+            pass  # the status says enough
+        return body[:ERROR_BODY_LIMIT]
+
+    def redact(self, error: ProviderError) -> ProviderError:
+        """Take the key out of the texts among the facts of an error made from the stream."""
+        for name, value in error.facts.items():
+            if isinstance(value, str):
+                error.facts[name] = redacted(value, self._key)
+        return error
+
+    async def close(self) -> None:
+        """Release all connections; a later call opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+
+def _checked(base_url: str, provider: str) -> httpx.URL:
+    try:
+        urlsplit(base_url)  # stricter about brackets and ports
+        url = httpx.URL(base_url)
+    except (httpx.InvalidURL, ValueError):
+        url = httpx.URL("")
+    if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.fragment:
+        raise InvalidInput("LLM_BAD_ENDPOINT", provider=provider, problem="not an http(s) address")
+    return url
+
+
+def _checked_key(key: str | None, provider: str) -> str | None:
+    key = key.strip() if key else None
+    if key and not (key.isascii() and key.isprintable()):
+        raise InvalidInput("LLM_KEY_MALFORMED", provider=provider)
+    return key or None
