@@ -1,0 +1,237 @@
+"""The messages of the selected task, folded to what fits on a screen (ux.md C5 Conversation).
+
+Asks for a conversation when the selection or the file moves; what an embedded run streams is kept
+apart as a draft until the file holds it (ux.md C2: drawn lighter until the checkpoint confirms).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from PySide6.QtCore import QObject, Signal
+
+from oma_desktop.model.view import (
+    BlockKind,
+    BlockView,
+    CallState,
+    ConversationView,
+    MessageView,
+    RunRef,
+    TaskView,
+)
+from oma_desktop.viewmodel.commands import Commands
+from oma_desktop.viewmodel.feed import Feed, LiveActivity
+from oma_desktop.viewmodel.selection import Selection
+
+FOLD_LINES: Final = 40
+_MAX_LINE: Final = 2_000
+_MAX_DRAFT: Final = 200_000
+
+Situation = Literal["nothing_selected", "loading", "empty", "shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One block, cut to what is shown. `n_hidden` lines are folded away; `cut` means the rest was
+    not even read (`size` bytes in all). Call parts carry tool, id and commit state.
+    """
+
+    kind: BlockKind
+    text: str
+    size: int
+    n_hidden: int = 0
+    cut: bool = False
+    tool: str | None = None
+    call_id: str | None = None
+    call_state: CallState | None = None
+    is_error: bool = False
+    media_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message. `number` counts from 0 and names it for unfolding."""
+
+    number: int
+    role: str
+    turn: int
+    parts: tuple[Part, ...]
+    saved: bool = True
+
+
+def entries(conversation: ConversationView, *, unfolded: frozenset[int]) -> tuple[Entry, ...]:
+    """Return the messages of a conversation, long text folded except in `unfolded` messages."""
+    return tuple(
+        entry(number, message, folded=number not in unfolded)
+        for number, message in enumerate(conversation.messages)
+    )
+
+
+def entry(number: int, message: MessageView, *, folded: bool) -> Entry:
+    """Return one message; text and tool output over 40 lines fold, counts stay."""
+    return Entry(
+        number=number,
+        role=message.role,
+        turn=message.turn,
+        parts=tuple(part(block, folded=folded) for block in message.blocks),
+        saved=message.saved,
+    )
+
+
+def part(block: BlockView, *, folded: bool) -> Part:
+    """Return one block: text folds after 40 lines, calls become one line."""
+    if block.kind == "tool_use":
+        text, n_hidden = " ".join(block.text.split())[:_MAX_LINE], 0
+    else:
+        text, n_hidden = fold(block.text) if folded else (block.text, 0)
+    return Part(
+        kind=block.kind,
+        text=text,
+        size=block.size,
+        n_hidden=n_hidden,
+        cut=block.truncated,
+        tool=block.tool,
+        call_id=block.call_id,
+        call_state=block.call_state,
+        is_error=block.is_error,
+        media_type=block.media_type,
+    )
+
+
+def fold(text: str, *, lines: int = FOLD_LINES) -> tuple[str, int]:
+    """Return the first lines of a text and how many are hidden; very long lines count as several.
+
+    One hidden line is not worth a fold: up to `lines` + 1 lines stay whole.
+    """
+    pieces = text.split("\n")
+    room = lines * _MAX_LINE // 20
+    if len(pieces) <= lines + 1 and len(text) <= room:
+        return text, 0
+    shown = "\n".join(pieces[:lines])[:room]
+    return shown, max(1, len(pieces) - shown.count("\n") - 1)
+
+
+class Conversation(QObject):
+    """What the conversation view shows now.
+
+    `changed`: the saved messages or the situation moved; `draft_changed`: only the unsaved text.
+    """
+
+    changed = Signal()
+    draft_changed = Signal()
+
+    def __init__(
+        self, feed: Feed, commands: Commands, selection: Selection, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._feed = feed
+        self._commands = commands
+        self._selection = selection
+        self._view: ConversationView | None = None
+        self._unfolded: frozenset[int] = frozenset()
+        self._drafts: dict[tuple[RunRef, str], str] = {}
+        self._asked: tuple[RunRef, TaskView] | None = None
+        self._active = True
+        selection.task_changed.connect(self._on_selection_task_changed)
+        feed.changed.connect(self._on_feed_changed)
+        feed.conversation_loaded.connect(self._on_feed_conversation_loaded)
+        feed.activity.connect(self._on_feed_activity)
+        self._ask()
+
+    @property
+    def task(self) -> TaskView | None:
+        """The selected task as the feed knows it."""
+        ref, task_id = self._selection.run, self._selection.task_id
+        run = self._feed.run(ref) if ref is not None else None
+        if run is None or task_id is None:
+            return None
+        return next((t for t in run.tasks if t.id == task_id), None)
+
+    @property
+    def situation(self) -> Situation:
+        """Which of the four pictures to show."""
+        if self.task is None:
+            return "nothing_selected"
+        if self._view is None:
+            return "loading"
+        return "shown" if self._view.messages or self.draft else "empty"
+
+    @property
+    def agent(self) -> str | None:
+        """Who speaks."""
+        if self._view is not None and self._view.agent:
+            return self._view.agent
+        return self.task.assignee if self.task is not None else None
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The saved messages."""
+        return () if self._view is None else entries(self._view, unfolded=self._unfolded)
+
+    @property
+    def draft(self) -> str:
+        """Text that streams now and is in no file yet."""
+        ref, task_id = self._selection.run, self._selection.task_id
+        if ref is None or task_id is None:
+            return ""
+        return self._drafts.get((ref, task_id), "")
+
+    def unfold(self, number: int) -> None:
+        """Show one message whole."""
+        self._unfolded |= {number}
+        self.changed.emit()
+
+    def set_active(self, *, active: bool) -> None:
+        """Ask for messages only while somebody looks."""
+        self._active = active
+        if active:
+            self._ask()
+
+    def _on_selection_task_changed(self, _task_id: str | None) -> None:
+        self._view = None
+        self._unfolded = frozenset()
+        self._asked = None
+        self._ask()
+        self.changed.emit()
+
+    def _on_feed_changed(self, paths: frozenset[str]) -> None:
+        ref = self._selection.run
+        if ref is not None and ref.store in paths:
+            self._ask()
+
+    def _ask(self) -> None:
+        ref, task = self._selection.run, self.task
+        if not self._active or ref is None or task is None or self._asked == (ref, task):
+            return
+        self._asked = (ref, task)
+        self._commands.load_conversation(ref, task.id)
+
+    def _on_feed_conversation_loaded(self, loaded: tuple[RunRef, ConversationView]) -> None:
+        ref, view = loaded
+        if ref != self._selection.run or view.task_id != self._selection.task_id:
+            return
+        if view != self._view:
+            self._drop_saved_draft(ref, view)
+            self._view = view
+            self.changed.emit()
+
+    def _drop_saved_draft(self, ref: RunRef, view: ConversationView) -> None:
+        draft = self._drafts.get((ref, view.task_id), "").strip()
+        if not draft:
+            return
+        saved = (b.text for m in view.messages[-3:] for b in m.blocks if b.kind == "text")
+        if any(draft in text for text in saved):
+            del self._drafts[ref, view.task_id]
+
+    def _on_feed_activity(self, activity: LiveActivity) -> None:
+        """Take a piece of live text: "text" adds to the draft, "model" begins a new one."""
+        key = (activity.run, activity.task_id)
+        before = self._drafts.get(key, "")
+        if activity.kind == "text":
+            self._drafts[key] = (before + activity.text)[-_MAX_DRAFT:]
+        elif activity.kind in ("model", "idle"):
+            self._drafts.pop(key, None)
+        mine = key == (self._selection.run, self._selection.task_id)
+        if mine and self._drafts.get(key, "") != before:
+            self.draft_changed.emit()

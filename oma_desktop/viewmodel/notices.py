@@ -1,0 +1,74 @@
+"""What the window tells the operator right now: two notices at most (look.md 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from PySide6.QtCore import QObject, Signal
+
+from oma_desktop.viewmodel.feed import Feed, Notice
+
+MAX_SHOWN: Final = 2
+_MAX_KEPT: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A notice and when it came; `number` names it. `times` counts equal ones in a row."""
+
+    number: int
+    notice: Notice
+    at: datetime
+    times: int = 1
+
+
+class NoticeBoard(QObject):
+    """Keeps all notices of this session; the newest two that were not closed are shown.
+
+    The same notice again does not open a second bar: it counts up and comes back into sight.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, feed: Feed, *, now: Callable[[], datetime], parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._now = now
+        self._heard: list[Heard] = []
+        self._open: set[int] = set()
+        self._next = 1
+        feed.notice.connect(self._on_feed_notice)
+
+    @property
+    def shown(self) -> tuple[Heard, ...]:
+        """The notices in sight, newest first."""
+        return tuple(h for h in reversed(self._heard) if h.number in self._open)[:MAX_SHOWN]
+
+    @property
+    def kept(self) -> tuple[Heard, ...]:
+        """Everything heard, oldest first: closed and crowded-out ones stay in Problems."""
+        return tuple(self._heard)
+
+    def close(self, number: int) -> None:
+        """Take a notice out of sight; it stays in Problems."""
+        self._open.discard(number)
+        self.changed.emit()
+
+    def _on_feed_notice(self, notice: Notice) -> None:
+        same = next((h for h in self._heard if h.notice == notice), None)
+        times = 1
+        if same is not None:
+            self._heard.remove(same)
+            self._open.discard(same.number)
+            times = same.times + 1
+        self._heard.append(Heard(self._next, notice, self._now(), times))
+        self._open.add(self._next)
+        self._next += 1
+        for old in self._heard[:-_MAX_KEPT]:
+            self._open.discard(old.number)
+        del self._heard[:-_MAX_KEPT]
+        self.changed.emit()

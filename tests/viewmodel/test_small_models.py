@@ -1,0 +1,197 @@
+"""Ages, selection, notices, problems and the ledger."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtTest import QAbstractItemModelTester
+
+from oma_desktop.model.view import (
+    CallState,
+    Effect,
+    Problem,
+    RunRef,
+    RunState,
+    RunView,
+    StoreView,
+    TaskState,
+    TaskView,
+    ToolCallView,
+)
+from oma_desktop.viewmodel.ages import (
+    Age,
+    AgeUnit,
+    age_from_seconds,
+    age_of,
+    clock_parts,
+    quiet_for,
+)
+from oma_desktop.viewmodel.feed import Feed, Notice
+from oma_desktop.viewmodel.notices import NoticeBoard
+from oma_desktop.viewmodel.problems import ProblemRows
+from oma_desktop.viewmodel.selection import Place, Selection
+from oma_desktop.viewmodel.tools import ToolRows, n_open
+
+NOW = datetime(2026, 3, 1, 14, 0, tzinfo=UTC)
+A, B = RunRef("/a.json", "k"), RunRef("/b.json", "k")
+FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
+
+
+@pytest.mark.parametrize(
+    ("seconds", "age"),
+    [
+        (-5, (0.0, AgeUnit.SECONDS)),
+        (0.44, (0.4, AgeUnit.SECONDS)),
+        (9.99, (9.9, AgeUnit.SECONDS)),
+        (59.9, (59, AgeUnit.SECONDS)),
+        (60, (1, AgeUnit.MINUTES)),
+        (3599, (59, AgeUnit.MINUTES)),
+        (86399, (23, AgeUnit.HOURS)),
+        (3 * 86400 + 5, (3, AgeUnit.DAYS)),
+    ],
+)
+def test_ages_are_cut_never_rounded_up(seconds, age):
+    assert age_from_seconds(seconds) == Age(*age)
+
+
+def test_no_time_no_age():
+    assert age_of(None, now=NOW) is None
+    assert age_of(NOW - timedelta(hours=2), now=NOW) == (2, AgeUnit.HOURS)
+
+
+def test_quiet_begins_after_a_minute():
+    assert quiet_for(NOW - timedelta(seconds=59), now=NOW) is None
+    assert quiet_for(NOW - timedelta(minutes=5), now=NOW) == (5, AgeUnit.MINUTES)
+
+
+@given(st.floats(0, 1e7))
+def test_clock_parts_add_up(seconds):
+    h, m, s = clock_parts(seconds)
+    assert h * 3600 + m * 60 + s == int(seconds)
+    assert m < 60
+    assert s < 60
+
+
+def listening(selection):
+    seen = []
+    selection.run_changed.connect(lambda v: seen.append(("run", v)))
+    selection.task_changed.connect(lambda v: seen.append(("task", v)))
+    selection.call_changed.connect(lambda v: seen.append(("call", v)))
+    return seen
+
+
+def test_selecting_a_run_drops_its_task_and_says_so_once():
+    selection = Selection()
+    seen = listening(selection)
+    selection.select(Place(A, "t1", "c1"))
+    assert seen == [("run", A), ("task", "t1"), ("call", "c1")]
+    seen.clear()
+    selection.select_run(B)
+    assert selection.place == Place(B)
+    assert seen == [("run", B), ("task", None), ("call", None)]
+    selection.select_run(B)
+    selection.select_task(None)
+    assert len(seen) == 3
+
+
+def test_a_task_needs_a_run():
+    selection = Selection()
+    selection.select_task("t1")
+    selection.select_call("c1")
+    assert selection.place == Place()
+
+
+def test_the_way_back_and_forth():
+    selection = Selection()
+    for place in (Place(A, "t1"), Place(A, "t2"), Place(B, "t9")):
+        selection.select(place)
+    selection.back()
+    selection.back()
+    assert selection.place == Place(A, "t1")
+    assert not selection.can_go_back
+    selection.forward()
+    assert selection.place == Place(A, "t2")
+    selection.select_task("t3")
+    assert not selection.can_go_forward
+
+
+def board():
+    feed = Feed()
+    return feed, NoticeBoard(feed, now=lambda: NOW)
+
+
+def notice(n, level="warning"):
+    return Notice(level, "test.code", {"n": n})
+
+
+def test_two_notices_are_in_sight_and_none_is_lost():
+    feed, notices = board()
+    for n in range(3):
+        feed.notice.emit(notice(n))
+    assert [h.notice.facts["n"] for h in notices.shown] == [2, 1]
+    assert len(notices.kept) == 3
+    notices.close(notices.shown[0].number)
+    assert [h.notice.facts["n"] for h in notices.shown] == [1, 0]
+
+
+def test_the_same_notice_again_counts_instead_of_stacking():
+    feed, notices = board()
+    for _ in range(3):
+        feed.notice.emit(notice(1))
+    assert [h.times for h in notices.shown] == [3]
+    notices.close(notices.shown[0].number)
+    assert notices.shown == ()
+    feed.notice.emit(notice(1))
+    assert [h.times for h in notices.shown] == [4]
+
+
+def test_problems_of_files_runs_and_notices_errors_first():
+    feed, notices = board()
+    model = ProblemRows(feed, notices)
+    check = QAbstractItemModelTester(model, FATAL)
+    run = RunView(key="k", run_id="r", state=RunState.OK, problems=(Problem("b", "error", "$.x"),))
+    feed.put(StoreView(path="/a.json", runs=(run,), problems=(Problem("a", "warning"),)))
+    feed.notice.emit(notice(1))
+    feed.notice.emit(notice(2, "info"))
+    assert [(r.severity, r.code) for r in model.rows()] == [
+        ("error", "b"),
+        ("warning", "a"),
+        ("warning", "test.code"),
+    ]
+    assert model.rows()[0].run == A
+    feed.drop("/a.json")
+    assert [r.code for r in model.rows()] == ["test.code"]
+    del check
+
+
+def call(call_id, state, round_=1):
+    return ToolCallView(
+        call_id=call_id,
+        tool="bash",
+        agent="a",
+        task_id="t",
+        state=state,
+        round=round_,
+        effect=Effect.CONSEQUENTIAL,
+        output_size=7,
+    )
+
+
+def test_the_ledger_keeps_the_order_of_asking_and_finds_the_newest_call():
+    calls = (
+        call("c1", CallState.SAVED),
+        call("c2", CallState.OUTCOME_UNKNOWN),
+        call("c1", CallState.TO_RUN, 2),
+    )
+    task = TaskView(
+        id="t", title="T", description="", status="", state=TaskState.RUNNING, calls=calls
+    )
+    model = ToolRows()
+    check = QAbstractItemModelTester(model, FATAL)
+    model.set_task(task)
+    assert model.lines()[1] == "outcome | bash | consequential | 7"
+    assert (model.find("c1"), model.find("nope"), n_open(task)) == (2, -1, 2)
+    model.set_task(None)
+    assert model.rows() == ()
+    del check
