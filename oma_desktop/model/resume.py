@@ -56,7 +56,11 @@ class NeedsYouItem:
 
 @dataclass(frozen=True, slots=True)
 class ResumePlan:
-    """All lists of product.md 6; `tasks_run_again` are tasks without saved steps."""
+    """All lists of product.md 6; `tasks_run_again` are tasks without saved steps.
+
+    `will_run` are tasks that have not begun; `calls_will_run` are calls that certainly have not:
+    the attempt was suspended with every call at rest, and nothing was saved since.
+    """
 
     run_id: str
     attempt: int
@@ -66,6 +70,7 @@ class ResumePlan:
     replayed: tuple[CallItem, ...] = ()
     asked: tuple[TaskItem, ...] = ()
     will_run: tuple[TaskItem, ...] = ()
+    calls_will_run: tuple[CallItem, ...] = ()
     needs_you: tuple[NeedsYouItem, ...] = ()
     may_run_twice: tuple[CallItem, ...] = ()
     denied: tuple[CallItem, ...] = ()

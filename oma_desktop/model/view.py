@@ -80,13 +80,15 @@ class OwnerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who may write the store now. `heartbeat_at` is the last beat read from the lock file."""
+    """Who may write the store now. `heartbeat_at` is the last beat read from the lock file,
+    `since` when the process that holds it began."""
 
     kind: OwnerKind
     pid: int | None = None
     host: str | None = None
     app: str | None = None
     heartbeat_at: datetime | None = None
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
