@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
 from oma_desktop.model.approval import ApprovalRow
 from oma_desktop.model.call_ledger import RoundCall, approval_id, calls_of_entry
 from oma_desktop.model.checkpoint import CheckpointSnapshot

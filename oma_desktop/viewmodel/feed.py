@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal
 
+from oma_desktop.model.call_detail import CallDetail as CallDetail  # noqa: PLC0414 - re-export
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.resume import ResumePlan
 from oma_desktop.model.view import ConversationView, RunRef, RunView, StoreView
@@ -33,18 +34,6 @@ class DecisionOutcome:
     ok: bool
     code: str = ""
     facts: dict[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CallDetail:
-    """Whole input and output of one tool call, as text; `input` is JSON text."""
-
-    task_id: str
-    call_id: str
-    tool: str
-    input: str
-    output: str | None
-    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
