@@ -10,7 +10,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -54,19 +54,21 @@ def resolve(path: Path) -> Path:
 
 def write_atomic(
     path: Path,
-    data: bytes | bytearray | memoryview,
+    data: bytes | Iterable[bytes],
     *,
     before_replace: Callable[[], None] | None = None,
     calls: FileCalls = _REAL,
 ) -> FileStamp:
     """Replace the file at `path` by `data` and return the stamp of what is there now.
 
-    The bytes go to a sibling temporary file that only the owner can read, are synced, and take the
-    target's place by one rename; permissions of an existing target are kept and links followed.
-    `before_replace` runs when only the rename is left and may raise a StoreError to call it off.
+    The bytes (several pieces are written one after the other) go to a sibling temporary file that
+    only the owner can read, are synced, and take the target's place by one rename; permissions of
+    an existing target are kept and links followed. `before_replace` runs when only the rename is
+    left and may raise a StoreError to call it off.
     Raises WriteFailed (its code says why); the target then has its old bytes, the temporary file
     is gone unless it could not be removed. Sleeps up to 2.6 s on Windows when the target is busy.
     """
+    pieces = (data,) if isinstance(data, bytes) else data
     target = resolve(path)
     temp = target.with_name(
         f"{target.name}.tmp-{os.getpid()}-{next(_counter)}-{secrets.token_hex(4)}"
@@ -75,7 +77,7 @@ def write_atomic(
         mode = _mode_for(target, calls=calls)
         calls.make_folder(target.parent)
         try:
-            stamp = _write_temp(temp, memoryview(data), mode=mode, calls=calls)
+            stamp = _write_temp(temp, pieces, mode=mode, calls=calls)
             if before_replace is not None:
                 before_replace()
             _replace(temp, target, calls=calls)
@@ -100,12 +102,15 @@ def _mode_for(target: Path, *, calls: FileCalls) -> int | None:
     return stat.S_IMODE(found.st_mode)
 
 
-def _write_temp(temp: Path, data: memoryview, *, mode: int | None, calls: FileCalls) -> FileStamp:
+def _write_temp(
+    temp: Path, pieces: Iterable[bytes], *, mode: int | None, calls: FileCalls
+) -> FileStamp:
     fd = calls.open_new(temp, PRIVATE_MODE)
     try:
         if mode is not None and mode != PRIVATE_MODE:
             calls.set_mode(fd, mode)
-        write_all(fd, data, calls=calls)
+        for piece in pieces:
+            write_all(fd, memoryview(piece), calls=calls)
         calls.fsync(fd)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
@@ -71,4 +72,13 @@ class ExpiringStore(Protocol):
         metadata: JsonObject | None = None,
     ) -> None:
         """Like `set`, plus the number. Stores never filter on it."""
+        ...
+
+
+@runtime_checkable
+class BatchingStore(Protocol):
+    """The optional capability of several changes as one write (formats.md 8 W34)."""
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Changes made inside reach the medium together at the end, or none of them does."""
         ...

@@ -1,0 +1,214 @@
+"""What every store promises, capability by capability (formats.md 1.1, 1.2).
+
+A new store joins by one line in STORES; optional capabilities are tested where they exist.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oma_desktop.store.filestore import FileStore
+from oma_desktop.store.in_memory import InMemoryStore
+from oma_desktop.store.memory import AtomicStore, BatchingStore, ExpiringStore
+
+
+class Ticking:
+    """Each look is one second later."""
+
+    def __init__(self) -> None:
+        self.at = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        self.at += timedelta(seconds=1)
+        return self.at
+
+
+STORES: dict[str, Callable[[Path], Any]] = {
+    "memory": lambda _: InMemoryStore(clock=Ticking()),
+    "file": lambda folder: FileStore(folder / "store.json", clock=Ticking()),
+}
+EVERY = list(STORES)
+
+
+@pytest.fixture(params=EVERY)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    return STORES[request.param](tmp_path)
+
+
+class TestRequired:
+    def test_absent_is_none_and_empty(self, store: Any) -> None:
+        assert store.get("a") is None
+        assert store.list() == []
+        store.delete("a")
+
+    @pytest.mark.parametrize("text", ["", "x", "中文 🔥", "\x00\x1f\u2028", '"\\', "\ud800 alone"])
+    def test_keys_and_values_come_back(self, store: Any, text: str) -> None:
+        store.set("k" + text, text)
+        assert store.get("k" + text).value == text
+        assert [e.key for e in store.list()] == ["k" + text]
+
+    def test_set_keeps_the_first_creation_time_and_the_place(self, store: Any) -> None:
+        store.set("a", "1")
+        store.set("b", "1")
+        first = store.get("a").created_at
+        store.set("a", "2")
+        assert store.get("a").created_at == first
+        assert [e.key for e in store.list()] == ["a", "b"]
+        assert first.microsecond % 1000 == 0
+
+    def test_set_replaces_metadata_and_omitting_clears_it(self, store: Any) -> None:
+        store.set("a", "1", {"x": 1, "y": [True, None]})
+        assert store.get("a").metadata == {"x": 1, "y": [True, None]}
+        store.set("a", "1", {"z": "2"})
+        assert store.get("a").metadata == {"z": "2"}
+        store.set("a", "1")
+        assert store.get("a").metadata is None
+
+    def test_empty_metadata_is_not_absent(self, store: Any) -> None:
+        store.set("a", "1", {})
+        assert store.get("a").metadata == {}
+
+    def test_metadata_is_copied_on_write(self, store: Any) -> None:
+        mine: dict[str, Any] = {"deep": {"list": [1]}}
+        store.set("a", "1", mine)
+        mine["deep"]["list"].append(2)
+        mine["more"] = True
+        assert store.get("a").metadata == {"deep": {"list": [1]}}
+
+    def test_get_and_list_agree(self, store: Any) -> None:
+        for n in range(5):
+            store.set(f"k{n}", str(n), {"n": n})
+        assert store.list() == [store.get(f"k{n}") for n in range(5)]
+
+    def test_delete_and_come_back_at_the_end(self, store: Any) -> None:
+        store.set("a", "1")
+        store.set("b", "1")
+        first = store.get("a").created_at
+        store.delete("a")
+        assert store.get("a") is None
+        store.set("a", "1")
+        assert [e.key for e in store.list()] == ["b", "a"]
+        assert store.get("a").created_at > first
+
+    def test_clear_removes_everything(self, store: Any) -> None:
+        store.set("a", "1")
+        first = store.get("a").created_at
+        store.clear()
+        assert store.list() == []
+        store.set("a", "1")
+        assert store.get("a").created_at > first
+
+
+class TestAtomic:
+    def test_declared(self, store: Any) -> None:
+        assert isinstance(store, AtomicStore)
+
+    def test_none_means_must_not_exist(self, store: Any) -> None:
+        assert store.compare_and_set("a", None, "1", {"m": 1})
+        assert not store.compare_and_set("a", None, "2")
+        assert (store.get("a").value, store.get("a").metadata) == ("1", {"m": 1})
+
+    def test_only_the_value_is_compared(self, store: Any) -> None:
+        store.set("a", "1", {"m": 1})
+        created = store.get("a").created_at
+        assert store.compare_and_set("a", "1", "2")
+        assert store.get("a").metadata is None
+        assert store.get("a").created_at == created
+
+    def test_false_changes_nothing(self, store: Any) -> None:
+        store.set("a", "1", {"m": 1})
+        before = store.list()
+        assert not store.compare_and_set("a", "other", "2")
+        assert not store.compare_and_set("b", "1", "2")
+        assert store.list() == before
+
+    def test_an_empty_value_is_not_absent(self, store: Any) -> None:
+        store.set("a", "")
+        assert not store.compare_and_set("a", None, "1")
+        assert store.compare_and_set("a", "", "1")
+
+    def test_one_winner_of_two(self, store: Any) -> None:
+        store.set("a", "0")
+        for _ in range(10):
+            expected = store.get("a").value
+            gate = threading.Barrier(2)
+
+            def race(n: int, expected: str = expected, gate: threading.Barrier = gate) -> bool:
+                gate.wait()
+                return bool(store.compare_and_set("a", expected, f"{expected}{n}"))
+
+            with ThreadPoolExecutor(2) as pool:
+                won = list(pool.map(race, (1, 2)))
+            assert sorted(won) == [False, True]
+            assert store.get("a").value == f"{expected}{1 + won.index(True)}"
+
+
+class TestExpiring:
+    def test_declared(self, store: Any) -> None:
+        assert isinstance(store, ExpiringStore)
+
+    @pytest.mark.parametrize("turn", [0, 2, 1.5])
+    def test_stores_never_filter(self, store: Any, turn: float) -> None:
+        store.set_with_expiry("a", "1", turn, {"m": 1})
+        entry = store.get("a")
+        assert (entry.value, entry.expires_at_turn, entry.metadata) == ("1", turn, {"m": 1})
+        assert store.list() == [entry]
+
+    def test_a_plain_set_drops_the_expiry(self, store: Any) -> None:
+        store.set_with_expiry("a", "1", 3)
+        created = store.get("a").created_at
+        store.set("a", "1")
+        assert store.get("a").expires_at_turn is None
+        store.set_with_expiry("a", "1", 4)
+        assert store.compare_and_set("a", "1", "2")
+        assert store.get("a").expires_at_turn is None
+        assert store.get("a").created_at == created
+
+
+class TestBatching:
+    def test_declared(self, store: Any) -> None:
+        assert isinstance(store, BatchingStore)
+
+    def test_changes_are_seen_inside_and_after(self, store: Any) -> None:
+        store.set("old", "1")
+        with store.batch():
+            store.set("a", "1")
+            store.delete("old")
+            with store.batch():
+                assert store.compare_and_set("a", "1", "2")
+            assert [e.key for e in store.list()] == ["a"]
+        assert store.get("a").value == "2"
+        assert store.get("old") is None
+
+    def test_an_exception_undoes_all(self, store: Any) -> None:
+        store.set("a", "1")
+        before = store.list()
+
+        def fail() -> None:
+            with store.batch():
+                store.set("a", "2")
+                store.clear()
+                store.set("b", "1")
+                raise KeyError("b")
+
+        with pytest.raises(KeyError):
+            fail()
+        assert store.list() == before
+        store.set("c", "1")
+        assert [e.key for e in store.list()] == ["a", "c"]
+
+
+def test_twenty_five_threads(store: Any) -> None:
+    def put(n: int) -> None:
+        store.set(f"k{n}", str(n))
+
+    with ThreadPoolExecutor(25) as pool:
+        list(pool.map(put, range(25)))
+    assert {e.key: e.value for e in store.list()} == {f"k{n}": str(n) for n in range(25)}
