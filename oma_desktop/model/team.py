@@ -62,6 +62,19 @@ class AgentConfig(Described):
     max_tool_output_chars: int | None = None
     output_schema: JsonObject | None = None
     delegate: bool = False
+    # the peer's remaining JSON-able fields: read and written, used as later versions learn to
+    cost_tier: Literal["low", "medium", "high"] | None = None
+    latency_class: Literal["low", "medium", "high"] | None = None
+    permission_boundary: str | None = None
+    region: str | None = None
+    history: list[JsonObject] | None = None
+    backend: JsonObject | None = None
+    egress_policy: JsonObject | None = None
+    context_strategy: JsonObject | None = None
+    thinking: JsonObject | None = None
+    compress_tool_results: bool | JsonObject | None = None
+    preserve_reasoning_as_text: bool | None = None
+    compress_reasoning_text: bool | JsonObject | None = None
 
 
 class TaskSpec(Described):
@@ -80,6 +93,7 @@ class TaskSpec(Described):
     max_retries: Annotated[int | None, Field(ge=0)] = None
     retry_delay_ms: Annotated[float | None, Field(ge=0)] = None
     retry_backoff: float | None = None
+    verify: JsonObject | None = None
 
 
 class TeamConfig(Described):
@@ -88,6 +102,7 @@ class TeamConfig(Described):
     name: Text
     agents: list[AgentConfig]
     shared_memory: bool | Literal["memory", "file"] = False
+    max_concurrency: Annotated[int | None, Field(ge=1)] = None
     messages: list[JsonObject] = []
 
 
@@ -106,3 +121,9 @@ class OrchestratorOptions(Described):
     default_cwd: str | None = None
     max_parallel_tool_calls: Annotated[int, Field(ge=1)] = 4
     require_consequential_confirmation: bool = False
+    scheduling_weights: JsonObject | None = None
+    strict_assignees: bool = True
+    execution_routing: JsonObject | None = None
+    max_delegation_depth: Annotated[int, Field(ge=0)] = 3
+    max_cost_budget: float | None = None
+    egress_policy: JsonObject | None = None
