@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from json.encoder import encode_basestring
 from types import NoneType
-from typing import Final
+from typing import Final, TypeAlias
 
 from oma_desktop.model.js_text import MAX_SAFE_INTEGER, escape_halves, has_halves, js_number
 from oma_desktop.model.json_value import JsonValue
+
+Members: TypeAlias = Callable[[dict[str, JsonValue]], Iterable[tuple[str, JsonValue]]]
 
 _MAX_INDEX: Final = 2**32 - 2
 _QUIET: Final = frozenset((str, bool, NoneType))
@@ -28,11 +30,11 @@ def stringify(value: JsonValue) -> str:
     Compact; array-index keys first in ascending order; non-finite numbers as null. Raises
     ValueError on a cycle and TypeError on what is not JSON.
     """
-    if _is_plain(value):
+    if is_plain(value):
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         if not has_halves(text):
             return text
-    return "".join(_pieces(value))
+    return "".join(pieces(value))
 
 
 def encode(value: JsonValue) -> bytes:
@@ -63,7 +65,7 @@ def js_members(members: dict[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]
         yield from ((k, v) for k, v in members.items() if k not in taken)
 
 
-def _is_plain(value: JsonValue) -> bool:
+def is_plain(value: JsonValue) -> bool:
     """Whether the C encoder spells every key and number as JS does; bounded in depth."""
     level: list[JsonValue] = [[value]]
     depth = 0
@@ -117,29 +119,23 @@ def number_or_null(number: float) -> str:
     return spelled if spelled[-1].isdigit() else "null"
 
 
-def scalar(value: JsonValue) -> str | None:
-    """Return the JSON text of a scalar; None for containers. Raises TypeError on other types."""
-    if value is None:
-        return "null"
-    if isinstance(value, str):
-        return quote(value)
-    if value is True or value is False:
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return number_or_null(value)
-    if isinstance(value, dict | list | tuple):
-        return None
-    raise TypeError(f"not a JSON value: {type(value).__name__}")
+def pieces(
+    value: JsonValue,
+    *,
+    members: Members = js_members,
+    number: Callable[[float], str] = number_or_null,
+) -> Iterator[str]:
+    """Write value by value with a stack of iterators instead of recursion.
 
-
-def _pieces(value: JsonValue) -> Iterator[str]:
-    """Write value by value with a stack of iterators instead of recursion."""
-    text = scalar(value)
+    `members` decides the order of an object's members, `number` the spelling of numbers. Raises
+    ValueError on a cycle, TypeError on what is not JSON.
+    """
+    text = _scalar(value, number)
     if text is not None:
         yield text
         return
     open_ids = {id(value)}
-    stack = [_Frame(value)]
+    stack = [_Frame(value, members)]
     yield stack[-1].opening
     while stack:
         frame = stack[-1]
@@ -151,15 +147,30 @@ def _pieces(value: JsonValue) -> Iterator[str]:
             continue
         prefix, item = step
         yield prefix
-        text = scalar(item)
+        text = _scalar(item, number)
         if text is not None:
             yield text
             continue
         if id(item) in open_ids:
             raise ValueError("cycle")
         open_ids.add(id(item))
-        stack.append(_Frame(item))
+        stack.append(_Frame(item, members))
         yield stack[-1].opening
+
+
+def _scalar(value: JsonValue, number: Callable[[float], str]) -> str | None:
+    """Return the JSON text of a scalar; None for containers. Raises TypeError on other types."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return quote(value)
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return number(value)
+    if isinstance(value, dict | list | tuple):
+        return None
+    raise TypeError(type(value).__name__)
 
 
 class _Frame:
@@ -167,19 +178,19 @@ class _Frame:
 
     __slots__ = ("closing", "identity", "items", "opening")
 
-    def __init__(self, container: JsonValue) -> None:
+    def __init__(self, container: JsonValue, members: Members) -> None:
         self.identity = id(container)
         if isinstance(container, dict):
             self.opening, self.closing = "{", "}"
-            self.items: Iterator[tuple[str, JsonValue]] = _object_steps(container)
+            self.items: Iterator[tuple[str, JsonValue]] = _object_steps(members(container))
         else:
             self.opening, self.closing = "[", "]"
             self.items = _array_steps(container)  # type: ignore[arg-type]
 
 
-def _object_steps(members: dict[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+def _object_steps(members: Iterable[tuple[str, JsonValue]]) -> Iterator[tuple[str, JsonValue]]:
     comma = ""
-    for key, item in js_members(members):
+    for key, item in members:
         yield f"{comma}{quote(key)}:", item
         comma = ","
 

@@ -21,7 +21,7 @@ from oma_desktop.model.json_text import (
     stringify,
     utf16_length,
 )
-from oma_desktop.model.json_writer import _pieces
+from oma_desktop.model.json_writer import pieces
 
 
 def refused(data):
@@ -237,7 +237,7 @@ def test_round_trip(value):
 
 @given(JSON)
 def test_fast_and_exact_path_agree(value):
-    assert stringify(value) == "".join(_pieces(value))
+    assert stringify(value) == "".join(pieces(value))
 
 
 @given(JSON)
