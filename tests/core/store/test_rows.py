@@ -64,8 +64,8 @@ def test_an_unchanged_row_is_encoded_once() -> None:
 
 
 def test_a_big_row_is_handed_on_without_a_copy() -> None:
-    row = Row(ContainerEntry("k", "x" * (5 * rows._SLICE), NOW))
+    row = Row(ContainerEntry("k", "x" * (64 * rows._SLICE), NOW))
     pieces = list(file_pieces([row], {}))
     slices = [q for q in row.pieces if len(q) == rows._SLICE]
-    assert len(slices) == 5
+    assert len(slices) == 64
     assert all(any(p is q for p in pieces) for q in slices)
