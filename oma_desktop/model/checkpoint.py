@@ -5,7 +5,9 @@ Loading and validation: `model.checkpoint_loader`.
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Literal, NotRequired, TypeAlias
+
+from typing_extensions import TypedDict
 
 from oma_desktop.model.approval import ApprovalDecision, ApprovalRequest
 from oma_desktop.model.json_value import JsonObject, JsonValue

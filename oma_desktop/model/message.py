@@ -5,7 +5,9 @@ All types are TypedDicts over plain JSON: absent keys are absent, never null (fo
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Literal, NotRequired, TypeAlias
+
+from typing_extensions import TypedDict
 
 from oma_desktop.model.json_value import JsonObject
 
