@@ -1,0 +1,84 @@
+"""From an error or a stop to the facts a result keeps (engine.md 1.8, 1.9)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from oma_desktop.engine.cancel import StopReason
+from oma_desktop.model.errors import (
+    ApprovalError,
+    BudgetExceeded,
+    CallTimeout,
+    OmaError,
+    ProviderError,
+    StoreError,
+    ToolError,
+    UserError,
+)
+from oma_desktop.model.json_text import cut_whole
+from oma_desktop.model.result import (
+    ERROR_MESSAGE_LIMIT,
+    STATUS_MESSAGE_LIMIT,
+    AgentRunResult,
+    ErrorInfo,
+    ErrorKind,
+    RunStatus,
+    StatusCode,
+)
+
+_KINDS: Final[tuple[tuple[type[OmaError], ErrorKind], ...]] = (
+    (CallTimeout, "timeout"),
+    (ProviderError, "provider"),
+    (BudgetExceeded, "budget"),
+    (StoreError, "store"),
+    (ApprovalError, "validation"),
+    (ToolError, "tool"),
+    (UserError, "validation"),
+)
+_STATUS: Final[dict[ErrorKind, StatusCode]] = {
+    "timeout": "timeout",
+    "budget": "budget_exhausted",
+    "cancellation": "cancelled",
+}
+_STOPS: Final[dict[StopReason, tuple[StatusCode, ErrorKind]]] = {
+    StopReason.TIMEOUT: ("timeout", "timeout"),
+    StopReason.BUDGET: ("budget_exhausted", "budget"),
+}
+
+
+def stopped_status(reason: StopReason) -> tuple[StatusCode, ErrorKind]:
+    """Status code and error kind of an abort."""
+    return _STOPS.get(reason, ("cancelled", "cancellation"))
+
+
+def error_info(error: OmaError) -> ErrorInfo:
+    """The facts of an error. The text is the endpoint's own message where it sent one."""
+    message = error.facts.get("message")
+    status = error.facts.get("status")
+    provider = error.facts.get("provider")
+    retryable = error.facts.get("retryable")
+    text = message if isinstance(message, str) and message else str(error)
+    return ErrorInfo(
+        kind=_kind(error),
+        code=error.code,
+        name=type(error).__name__,
+        message=cut_whole(text, ERROR_MESSAGE_LIMIT),
+        retryable=retryable if isinstance(retryable, bool) else error.retryable,
+        http_status=status if isinstance(status, int) else None,
+        provider=provider if isinstance(provider, str) else None,
+    )
+
+
+def failed(result: AgentRunResult, error: OmaError) -> AgentRunResult:
+    """The same result as a failure for this reason."""
+    info = error_info(error)
+    status = _STATUS.get(info.kind, "error")
+    message = cut_whole(info.message or error.code, STATUS_MESSAGE_LIMIT)
+    return replace(result, success=False, status=RunStatus(status, message), error_info=info)
+
+
+def _kind(error: OmaError) -> ErrorKind:
+    if error.code == "STRUCTURED_OUTPUT_VALIDATION_FAILED":
+        return "validation"
+    return next((kind for class_, kind in _KINDS if isinstance(error, class_)), "framework")

@@ -1,0 +1,109 @@
+"""Noticing that an agent repeats itself (engine.md 3.7). Pure counting; the runner acts on it."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.message import Message
+
+LoopAction: TypeAlias = Literal["warn", "terminate", "continue"]
+LoopKind: TypeAlias = Literal["tool_repetition", "text_repetition"]
+
+TOOL_WARNING: Final = (
+    "You have now sent the same tool calls with the same arguments several times. The answer will "
+    "not change. Try something else, or say what keeps you from finishing."
+)
+TEXT_WARNING: Final = (
+    "You have now given the same answer several times. Take a different step, or say what keeps "
+    "you from finishing."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSettings:
+    """`loopDetection` of an agent with its defaults."""
+
+    repetitions: int = 3
+    window: int = 4
+    action: LoopAction = "warn"
+
+    @classmethod
+    def from_json(cls, config: JsonObject) -> LoopSettings:
+        """Read the peer's keys; nonsense values fall back to the defaults."""
+        repetitions = _at_least(config.get("maxRepetitions"), 2, default=3)
+        window = _at_least(config.get("loopDetectionWindow"), 1, default=4)
+        action = str(config.get("onLoopDetected", "warn"))
+        known: dict[object, LoopAction] = {"terminate": "terminate", "continue": "continue"}
+        return cls(repetitions, max(window, repetitions), known.get(action, "warn"))
+
+
+def _at_least(value: object, least: int, *, default: int) -> int:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    return default
+
+
+@dataclass(frozen=True, slots=True)
+class LoopHit:
+    """A repetition: which kind, how often in a row, and what to tell the model."""
+
+    kind: LoopKind
+    repetitions: int
+    warning: str
+
+
+class LoopDetector:
+    """Counts equal turns at the tail. Invariant: at most `window` signatures of each kind live."""
+
+    def __init__(self, settings: LoopSettings, history: Iterable[Message] = ()) -> None:
+        self._settings = settings
+        self._tools: deque[str] = deque(maxlen=settings.window)
+        self._texts: deque[str] = deque(maxlen=settings.window)
+        for message in history:
+            if message["role"] == "assistant":
+                self.see(message)
+
+    def see(self, turn: Message) -> LoopHit | None:
+        """Take in one assistant turn; return a hit when it repeats often enough.
+
+        Repeated calls take precedence over repeated text; empty text is not counted.
+        """
+        calls = tool_signature(turn)
+        text = text_signature(turn)
+        n_tools = self._count(self._tools, calls) if calls is not None else 0
+        n_texts = self._count(self._texts, text) if text else 0
+        if n_tools >= self._settings.repetitions:
+            return LoopHit("tool_repetition", n_tools, TOOL_WARNING)
+        if n_texts >= self._settings.repetitions:
+            return LoopHit("text_repetition", n_texts, TEXT_WARNING)
+        return None
+
+    def _count(self, seen: deque[str], signature: str) -> int:
+        seen.append(signature)
+        count = 0
+        for earlier in reversed(seen):
+            if earlier != signature:
+                break
+            count += 1
+        return count
+
+
+def tool_signature(turn: Message) -> str | None:
+    """The calls of a turn, sorted by name then input, keys sorted; None without calls."""
+    calls = sorted(
+        (block["name"], json.dumps(block["input"], sort_keys=True))
+        for block in turn["content"]
+        if block["type"] == "tool_use"
+    )
+    return json.dumps(calls) if calls else None
+
+
+def text_signature(turn: Message) -> str:
+    """The visible text with white space normalised."""
+    text = " ".join(block["text"] for block in turn["content"] if block["type"] == "text")
+    return " ".join(text.split())

@@ -1,0 +1,400 @@
+"""The agent's turn loop: model, tools, boundaries, resume by phase (engine.md 3.2, 3.4, 3.13).
+
+One path, always streaming (DEV-07, DEV-22): drafts go to the bus, only whole turns enter the
+conversation. Nothing a model, tool or gate does wrong is raised out of `run`: it ends in the
+result.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+
+from oma_desktop.base.clock import Clock
+from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine import structured_output
+from oma_desktop.engine.agent_outcome import failed, stopped_status
+from oma_desktop.engine.boundaries import Boundary
+from oma_desktop.engine.bus import EventBus
+from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.deadline import Deadline
+from oma_desktop.engine.llm.base import ModelAdapter, ModelReply, ModelRequest, TextDelta
+from oma_desktop.engine.loop_detection import LoopDetector, LoopHit, LoopSettings
+from oma_desktop.engine.runner_state import RunnerState, text_of
+from oma_desktop.engine.team import AgentJob, Team
+from oma_desktop.engine.tool_round import ToolRound
+from oma_desktop.engine.tools.grants import granted
+from oma_desktop.engine.tools.ids import normalise
+from oma_desktop.engine.tools.pipeline import CallSite, ToolPipeline
+from oma_desktop.model.checkpoint import InFlightEntry
+from oma_desktop.model.errors import BadReply, BudgetExceeded, CallTimeout, EngineError, OmaError
+from oma_desktop.model.message import Message, ToolUseBlock
+from oma_desktop.model.result import AgentRunResult, ErrorInfo, RunStatus, add_usage
+from oma_desktop.model.team import AgentConfig
+
+
+class StructuredOutputInvalid(EngineError):
+    """STRUCTURED_OUTPUT_VALIDATION_FAILED: the answer does not fit the schema, even repaired.
+
+    Facts: `agent`, `problem`.
+    """
+
+
+def new_call_id() -> str:
+    """The part after `call_` of an id we have to make up."""
+    return str(uuid.uuid4())
+
+
+class AgentRunner:
+    """Runs one agent on one job. One instance per run; `run` is called once."""
+
+    def __init__(
+        self,
+        job: AgentJob,
+        *,
+        agent: AgentConfig,
+        team: Team,
+        clock: Clock,
+        bus: EventBus,
+        supervisor: Supervisor,
+        new_id: Callable[[], str] = new_call_id,
+    ) -> None:
+        self._job = job
+        self._agent = agent
+        self._team = team
+        self._clock = clock
+        self._bus = bus
+        self._supervisor = supervisor
+        self._new_id = new_id
+        self._state = (
+            RunnerState.resume(job.resume)
+            if job.resume is not None
+            else RunnerState.begin(task_id=job.task_id, agent=agent.name, prompt=job.prompt)
+        )
+        self._saved: InFlightEntry | None = job.resume
+        self._warnings: list[str] = []
+        self._detector = self._make_detector()
+        self._suspended = False
+        self._structured: structured_output.Judged | None = None
+        self._deadline = Deadline(
+            job.token, limit_ms=agent.timeout_ms, clock=clock, supervisor=supervisor
+        )
+        self._token = self._deadline.token
+        pipeline = ToolPipeline(
+            CallSite(agent, job.run_id, job.task_id, job.before_tool),
+            tools=team.tools,
+            gates=team.gates,
+            max_parallel=team.max_parallel_tool_calls,
+            token=self._token,
+            clock=clock,
+            bus=bus,
+            supervisor=supervisor,
+        )
+        self._round = ToolRound(
+            self._state,
+            pipeline=pipeline,
+            boundaries=job.boundaries,
+            token=self._token,
+            save=self._save,
+            emit=self._emit,
+        )
+
+    async def run(self) -> AgentRunResult:
+        """Work until the final answer, a suspension, a stop, a limit or a failure.
+
+        Raises only what is a defect of the program, and asyncio's own cancellation.
+        """
+        with self._deadline:
+            try:
+                await self._loop()
+            except OmaError as error:
+                return self._failure(error)
+            return self._result()
+
+    # -- the loop -------------------------------------------------------------------------------
+
+    async def _loop(self) -> None:
+        adapter: ModelAdapter | None = None
+        while not self._suspended:
+            if self._state.phase == "completed":
+                if not await self._final_answer_is_bad():
+                    return
+            elif self._state.phase == "executing_tools":
+                if not await self._tools():
+                    return
+            elif not await self._may_call_model():
+                return
+            else:
+                adapter = adapter or self._team.adapter_for(self._agent)
+                await self._turn(adapter)
+
+    async def _may_call_model(self) -> bool:
+        """Steps 3 and 4, and a budget that was exceeded before a restore."""
+        if self._token.reason is StopReason.SUSPEND:
+            self._suspended = True
+            return False
+        if self._token.aborted:
+            return False
+        if self._state.budget_exceeded:
+            await self._complete(Boundary.TERMINATED)
+            return True
+        if self._state.turns >= self._turn_limit():
+            self._warn("MAX_TURNS_REACHED")
+            return False
+        return True
+
+    def _turn_limit(self) -> int:
+        """A repair after the last allowed turn gets the one turn it needs."""
+        if self._state.turns == self._agent.max_turns and self._repair_is_open():
+            return self._agent.max_turns + 1
+        return self._agent.max_turns
+
+    def _repair_is_open(self) -> bool:
+        last = self._state.messages[-1:] or self._state.conversation[-1:]
+        return structured_output.was_repaired(last)
+
+    async def _turn(self, adapter: ModelAdapter) -> None:
+        """Steps 7 to 12: one model turn and what follows from it."""
+        reply = await self._ask(adapter)
+        content, unusable = normalise(reply.content, reply.invalid_arguments, new_id=self._new_id)
+        turn: Message = {"role": "assistant", "content": content}
+        state = self._state
+        state.append(turn)
+        state.turns += 1
+        if reply.usage is None:
+            self._warn("USAGE_UNKNOWN")
+        else:
+            state.usage = add_usage(state.usage, reply.usage)
+        state.final_output = text_of(turn)
+        self._check_budget()
+        calls: list[ToolUseBlock] = [b for b in content if b["type"] == "tool_use"]
+        if not calls and reply.stop_reason == "max_tokens":
+            self._warn("OUTPUT_TRUNCATED")
+        warning, ended = self._look_for_loop(turn)
+        if ended:
+            state.close_open_calls()
+            await self._complete(Boundary.TERMINATED)
+        elif calls:
+            state.open_round(calls, warning)
+            self._round.refuse_unusable(unusable)
+            await self._save(Boundary.TOOLS_REQUESTED)
+        elif state.budget_exceeded or warning is None:
+            over = state.budget_exceeded
+            await self._complete(Boundary.TERMINATED if over else Boundary.FINAL_ANSWER)
+        else:
+            state.say(warning)
+            await self._save(Boundary.LOOP_WARNED)
+
+    async def _ask(self, adapter: ModelAdapter) -> ModelReply:
+        """One streamed call with a deadline of its own (DEV-22; engine.md 3.8)."""
+        self._emit("model_call", turn=self._state.turns, attempt=self._job.attempt)
+        call = Deadline(
+            self._token,
+            limit_ms=self._agent.call_timeout_ms,
+            clock=self._clock,
+            supervisor=self._supervisor,
+        )
+        reply: ModelReply | None = None
+        with call as token:
+            try:
+                async for event in adapter.stream(self._request(), token):
+                    if isinstance(event, TextDelta):
+                        self._emit("text_delta", text=event.text, kind=event.kind)
+                    else:
+                        reply = event
+            except OmaError:
+                if call.expired and not self._token.aborted:
+                    limit = self._agent.call_timeout_ms
+                    raise CallTimeout(
+                        "LLM_CALL_TIMEOUT", agent=self._agent.name, timeout_ms=limit
+                    ) from None
+                raise
+        if reply is None:
+            raise BadReply("MODEL_REPLY_MISSING", agent=self._agent.name, provider=adapter.name)
+        return reply
+
+    def _request(self) -> ModelRequest:
+        agent = self._agent
+        prompt = agent.system_prompt
+        if agent.output_schema is not None:
+            asked = structured_output.instruction(agent.output_schema)
+            prompt = f"{prompt}\n\n{asked}" if prompt else asked
+        return ModelRequest(
+            model=agent.model or "",
+            messages=list(self._state.conversation),
+            system_prompt=prompt,
+            tools=[tool.definition for tool in granted(agent, self._team.tools)],
+            max_tokens=agent.max_tokens,
+            temperature=agent.temperature,
+            top_p=agent.top_p,
+            top_k=agent.top_k,
+            min_p=agent.min_p,
+            frequency_penalty=agent.frequency_penalty,
+            presence_penalty=agent.presence_penalty,
+            parallel_tool_calls=agent.parallel_tool_calls,
+            extra_body=agent.extra_body,
+            agent=agent.name,
+            task_title=self._job.task_title,
+            attempt=self._job.attempt,
+        )
+
+    async def _tools(self) -> bool:
+        """Steps 3.4: run the open round; False leaves the loop with the round still open."""
+        closed = await self._round.run()
+        if not closed:
+            self._suspended = self._round.suspended
+            return False
+        self._check_budget()
+        if self._state.budget_exceeded:
+            self._state.phase = "completed"
+        await self._save(Boundary.ROUND_CLOSED)
+        return True
+
+    async def _complete(self, boundary: Boundary) -> None:
+        self._state.phase = "completed"
+        self._state.final_output = self._state.final_output or self._state.last_text()
+        await self._save(boundary)
+
+    # -- what is looked at after a turn ---------------------------------------------------------
+
+    def _make_detector(self) -> LoopDetector | None:
+        config = self._agent.loop_detection
+        if config is None:
+            return None
+        history = self._state.conversation
+        return LoopDetector(LoopSettings.from_json(config), history)
+
+    def _look_for_loop(self, turn: Message) -> tuple[str | None, bool]:
+        """Return (warning to add, whether to end here)."""
+        hit = self._detector.see(turn) if self._detector is not None else None
+        action = LoopSettings.from_json(self._agent.loop_detection or {}).action
+        if hit is None or action == "continue":
+            self._state.loop_warned = False
+            return None, False
+        self._emit_loop(hit)
+        if action == "terminate" or self._state.loop_warned:
+            self._state.loop_detected = True
+            return None, True
+        self._state.loop_warned = True
+        return hit.warning, False
+
+    def _emit_loop(self, hit: LoopHit) -> None:
+        self._emit("loop_detected", kind=hit.kind, repetitions=hit.repetitions)
+
+    def _check_budget(self) -> None:
+        """Strictly more than the limit counts (engine.md 3.8); the round still gets its results."""
+        budget = self._agent.max_token_budget
+        state = self._state
+        if budget is None or state.budget_exceeded or state.tokens() <= budget:
+            return
+        state.budget_exceeded = True
+        self._emit("budget_exceeded", used=state.tokens(), budget=budget)
+
+    async def _final_answer_is_bad(self) -> bool:
+        """Judge structured output; True when a repair was asked for and the loop goes on."""
+        schema = self._agent.output_schema
+        state = self._state
+        if schema is None or state.budget_exceeded or self._token.aborted:
+            return False
+        self._structured = structured_output.judge(state.final_output, schema)
+        problem = self._structured.problem
+        if problem is None:
+            return False
+        if state.loop_detected or structured_output.was_repaired(state.messages):
+            return False
+        state.phase = "awaiting_model"
+        state.say(structured_output.feedback(problem))
+        await self._save(Boundary.LOOP_WARNED)
+        return True
+
+    # -- saving and telling ---------------------------------------------------------------------
+
+    async def _save(self, boundary: Boundary, *, strict: bool = False) -> None:
+        """Save at a boundary; a best-effort failure was reported by the orchestrator already."""
+        self._saved = self._state.entry()
+        boundaries = self._job.boundaries
+        if boundaries is None:
+            return
+        if strict:
+            await boundaries.save_strict(self._saved, boundary)
+        else:
+            await boundaries.save(self._saved, boundary)
+
+    def _emit(self, type_: str, **data: object) -> None:
+        self._bus.emit(type_, agent=self._agent.name, task=self._job.task_id, data=data)
+
+    def _warn(self, code: str) -> None:
+        if code not in self._warnings:
+            self._warnings.append(code)
+            self._emit("warning", code=code)
+
+    # -- the result -----------------------------------------------------------------------------
+
+    def _result(self) -> AgentRunResult:
+        state = self._state
+        whole = self._bare(output=state.final_output or state.last_text())
+        if self._suspended and not self._token.aborted:
+            return replace(
+                whole,
+                success=False,
+                suspended=True,
+                status=RunStatus("suspended"),
+                pending_approvals=tuple(self._round.requests()),
+            )
+        if self._token.aborted:
+            return self._stopped(whole)
+        if state.budget_exceeded:
+            budget = self._agent.max_token_budget
+            error = BudgetExceeded(
+                "TOKEN_BUDGET_EXCEEDED", agent=self._agent.name, used=state.tokens(), budget=budget
+            )
+            return failed(whole, error)
+        return self._judged(whole)
+
+    def _judged(self, whole: AgentRunResult) -> AgentRunResult:
+        schema = self._agent.output_schema
+        if schema is None:
+            return whole
+        judged = self._structured or structured_output.judge(whole.output, schema)
+        if judged.problem is None:
+            return replace(whole, structured=judged.value, has_structured=True)
+        error = StructuredOutputInvalid(
+            "STRUCTURED_OUTPUT_VALIDATION_FAILED", agent=self._agent.name, problem=judged.problem
+        )
+        return failed(whole, error)
+
+    def _failure(self, error: OmaError) -> AgentRunResult:
+        whole = self._bare(output="")
+        if self._token.aborted:
+            return self._stopped(whole)
+        whole = failed(whole, error)
+        assert whole.error_info is not None
+        return replace(whole, output=whole.error_info.message or error.code)
+
+    def _stopped(self, whole: AgentRunResult) -> AgentRunResult:
+        """A stop is the end of this attempt, whatever else happened (3.10: late answers lose)."""
+        reason = self._token.reason
+        assert reason is not None
+        code, kind = stopped_status(reason)
+        return replace(
+            whole,
+            success=False,
+            aborted=True,
+            status=RunStatus(code),
+            error_info=ErrorInfo(kind=kind, retryable=self._deadline.expired or None),
+        )
+
+    def _bare(self, *, output: str) -> AgentRunResult:
+        state = self._state
+        return AgentRunResult(
+            success=True,
+            output=output,
+            messages=list(state.messages),
+            token_usage=add_usage(state.usage, {"input_tokens": 0, "output_tokens": 0}),
+            tool_calls=list(state.records),
+            loop_detected=state.loop_detected,
+            budget_exceeded=state.budget_exceeded,
+            warnings=tuple(self._warnings),
+            entry=self._saved,
+        )
