@@ -427,3 +427,17 @@ def test_a_reloaded_file_equals_the_memory(
                 assert answer == getattr(in_memory, name)(*args)
         assert on_disk.list() == in_memory.list() == open_store(path).list()
     assert set(names(path)) <= {"run.json"}
+
+
+VECTORS = json.loads((TESTS / "golden" / "vectors" / "filestore_bytes.json").read_bytes())
+METHODS = {"cas": "compare_and_set", "setWithExpiry": "set_with_expiry"}
+
+
+@pytest.mark.parametrize("vector", VECTORS["vectors"], ids=lambda v: str(v["name"]))
+def test_the_peers_bytes(vector: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "store.json"
+    store = open_store(path)
+    results = [getattr(store, METHODS.get(op, op))(*args) for op, *args in vector["ops"]]
+    assert results == vector["results"]
+    text = path.read_bytes().decode()
+    assert text.replace("2026-01-02T03:04:05.678Z", "<iso>") == vector["fileText"]

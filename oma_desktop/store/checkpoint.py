@@ -1,0 +1,55 @@
+"""One checkpoint record in a store: its key, its metadata, saving and deleting (formats.md 2.2)."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from oma_desktop.model.checkpoint import CheckpointSnapshot
+from oma_desktop.model.json_text import stringify
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.keys import checkpoint_key
+from oma_desktop.store.memory import MemoryStore
+
+
+class Checkpoint:
+    """The record of one run, overwritten by each save. Blocking, for the store lane.
+
+    Every call may also raise what the store raises.
+    """
+
+    def __init__(
+        self, store: MemoryStore, *, run_id: str | None = None, key: str | None = None
+    ) -> None:
+        self._store = store
+        self._run_id = run_id or None
+        self.key = checkpoint_key(run_id) if key is None else key
+
+    def save(self, snapshot: CheckpointSnapshot) -> None:
+        """Write the whole snapshot; a v1 one without run id gets ours (formats.md 2.3)."""
+        document = cast("JsonObject", snapshot)
+        if snapshot["version"] == 1 and "runId" not in snapshot and self._run_id:
+            document = {**document, "runId": self._run_id}
+        self.save_text(
+            stringify(document),
+            version=snapshot["version"],
+            run_id=_run_id_of(cast("CheckpointSnapshot", document)),
+            created_at=snapshot["createdAt"],
+        )
+
+    def save_text(
+        self, text: str, *, created_at: str, run_id: str | None, version: int = 4
+    ) -> None:
+        """Write a snapshot that is encoded already; the rest mirrors what stands in it."""
+        metadata: JsonObject = {"namespace": "checkpoint", "version": version}
+        if run_id is not None:
+            metadata["runId"] = run_id
+        metadata["createdAt"] = created_at
+        self._store.set(self.key, text, metadata)
+
+    def delete(self) -> None:
+        """Remove this record and nothing else; silent when absent."""
+        self._store.delete(self.key)
+
+
+def _run_id_of(snapshot: CheckpointSnapshot) -> str | None:
+    return snapshot["identity"]["runId"] if "identity" in snapshot else snapshot.get("runId")
