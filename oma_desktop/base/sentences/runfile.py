@@ -1,0 +1,187 @@
+"""Sentences about run files, plans and hand-written documents; `place` is `name:line $.path`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oma_desktop.base.text import N_, Sentence
+
+_LATER = N_("This version cannot do that yet; nothing was started and no file was changed.")
+
+SENTENCES: Final[dict[str, Sentence]] = {
+    # reading
+    "DOCUMENT_TOO_LARGE": Sentence(N_("{place}: the document is larger than {limit} allows.")),
+    "DOCUMENT_TOO_DEEP": Sentence(N_("{place}: more than {limit} levels inside each other.")),
+    "DOCUMENT_NOT_TEXT": Sentence(
+        N_("{place}: this is not a text file."), "", N_("Save it as UTF-8.")
+    ),
+    "YAML_INVALID": Sentence(N_("{place}: not valid YAML ({problem}).")),
+    "YAML_KEY_TWICE": Sentence(
+        N_("{place}: the key {key} is given twice."), "", N_("Keep one of the two.")
+    ),
+    "YAML_KEY_NOT_TEXT": Sentence(N_("{place}: a key must be text."), "", N_("Put it in quotes.")),
+    "YAML_TAG": Sentence(
+        N_("{place}: the tag {tag} is not allowed here."), "", N_("Write plain values.")
+    ),
+    "YAML_NOT_FINITE": Sentence(N_("{place}: {found} is not a number that JSON knows.")),
+    # shape
+    "RUNFILE_NOT_A_RUN_FILE": Sentence(
+        N_("{place}: this is not a run file."),
+        "",
+        N_("A run file has team, and tasks, goal or plan; a task file has tasks."),
+    ),
+    "RUNFILE_UNKNOWN_KEY": Sentence(
+        N_("{place}: the key {name} is not known here."), "", N_("Remove it or correct its name.")
+    ),
+    "RUNFILE_UNKNOWN_KEY_NEAR": Sentence(
+        N_("{place}: the key {name} is not known here."), "", N_("Did you mean {nearest}?")
+    ),
+    "RUNFILE_SECRET": Sentence(
+        N_("{place}: {name} does not belong in a file, because files are shared."),
+        "",
+        N_("Put the key in the environment (providers.<name>.keyEnv) or the system's key store."),
+    ),
+    "RUNFILE_MISSING_KEY": Sentence(N_("{place}: the key {name} is missing.")),
+    "RUNFILE_WRONG_TYPE": Sentence(N_("{place}: {name} must be of the type {expected}.")),
+    "RUNFILE_NOT_ONE_OF": Sentence(N_("{place}: {name} must be one of {expected}.")),
+    "RUNFILE_EMPTY": Sentence(N_("{place}: {name} must not be empty.")),
+    "RUNFILE_TOO_SMALL": Sentence(N_("{place}: {name} must be at least {limit}.")),
+    "RUNFILE_TOO_LONG": Sentence(N_("{place}: {name} may have at most {limit} characters.")),
+    "RUNFILE_WRONG_VALUE": Sentence(N_("{place}: {name} has an unusable value ({problem}).")),
+    # rules
+    "RUNFILE_NO_AGENTS": Sentence(N_("{place}: the team has no agents.")),
+    "RUNFILE_BAD_AGENT_NAME": Sentence(
+        N_("{place}: {name} cannot be the name of an agent."),
+        N_("Names are part of keys in the store."),
+        N_("Use a name without / : \\ and control characters that does not begin with __oma_."),
+    ),
+    "RUNFILE_AGENT_TWICE": Sentence(
+        N_("{place}: two agents have the name {name}."), "", N_("Give each agent its own name.")
+    ),
+    "RUNFILE_UNKNOWN_AGENT": Sentence(N_("{place}: no agent of the team has the name {name}.")),
+    "RUNFILE_UNKNOWN_AGENT_NEAR": Sentence(
+        N_("{place}: no agent of the team has the name {name}."), "", N_("Did you mean {nearest}?")
+    ),
+    "RUNFILE_NO_TASKS": Sentence(N_("{place}: the list of tasks is empty.")),
+    "RUNFILE_TWO_KINDS_OF_WORK": Sentence(
+        N_("{place}: only one of tasks, goal and plan can be given ({given})."),
+        "",
+        N_("Remove the others."),
+    ),
+    "RUNFILE_UNKNOWN_TASK": Sentence(N_("{place}: no other task is called {name}.")),
+    "RUNFILE_UNKNOWN_TASK_NEAR": Sentence(
+        N_("{place}: no other task is called {name}."), "", N_("Did you mean {nearest}?")
+    ),
+    "RUNFILE_AMBIGUOUS_TASK": Sentence(
+        N_("{place}: more than one task is called {name}."), "", N_("Give the tasks own titles.")
+    ),
+    "RUNFILE_TASK_ID_TWICE": Sentence(N_("{place}: two tasks have the id {name}.")),
+    "RUNFILE_TASK_NEEDS_ITSELF": Sentence(N_("{place}: the task {task} depends on itself.")),
+    "RUNFILE_TASK_CYCLE": Sentence(
+        N_("{place}: tasks wait for each other in a circle: {cycle}."),
+        "",
+        N_("Remove one of these dependencies."),
+    ),
+    # wiring
+    "RUNFILE_NO_TEAM": Sentence(
+        N_("{place}: this file has tasks but no team."),
+        "",
+        N_("Name a team file with --team, or a script with --script."),
+    ),
+    "RUNFILE_NO_WORK": Sentence(
+        N_("{place}: this file has a team but nothing to do."),
+        "",
+        N_("Run a file with tasks, with this one as --team."),
+    ),
+    "RUNFILE_UNKNOWN_PROVIDER": Sentence(
+        N_("Agent {agent} uses the provider {name}, which is not known."),
+        "",
+        N_("Use provider openai with a baseURL, or describe it under providers."),
+    ),
+    "RUNFILE_UNKNOWN_PROVIDER_NEAR": Sentence(
+        N_("Agent {agent} uses the provider {name}, which is not known."),
+        "",
+        N_("Did you mean {nearest}?"),
+    ),
+    "RUNFILE_NO_MODEL": Sentence(
+        N_("Agent {agent} has no model."),
+        "",
+        N_("Give the agent a model, or the orchestrator a defaultModel."),
+    ),
+    "RUNFILE_UNKNOWN_TOOL": Sentence(
+        N_("{where} names the tool {name}, which does not exist here."),
+        "",
+        N_("Correct the name; a rule for an unknown tool would never fit."),
+    ),
+    "RUNFILE_UNKNOWN_TOOL_NEAR": Sentence(
+        N_("{where} names the tool {name}, which does not exist here."),
+        "",
+        N_("Did you mean {nearest}?"),
+    ),
+    "RUNFILE_SCRIPT_MISSING": Sentence(
+        N_("The script {script} of the provider {name} cannot be read ({problem})."),
+        "",
+        N_("Paths are relative to the run file."),
+    ),
+    # later versions
+    "RUNFILE_NEEDS_COORDINATOR": Sentence(
+        N_("{name} needs the coordinator that turns a goal into tasks."),
+        _LATER,
+        N_("Give the tasks themselves under tasks."),
+    ),
+    "RUNFILE_NEEDS_PLAN_REPLAY": Sentence(
+        N_("{name} needs the replay of a frozen plan."),
+        _LATER,
+        N_("Give the tasks themselves under tasks."),
+    ),
+    "RUNFILE_NEEDS_RECOVERY": Sentence(
+        N_("{name} needs plan recovery."), _LATER, N_("Set recovery.mode to fixed.")
+    ),
+    "RUNFILE_NEEDS_PYTHON_TOOLS": Sentence(
+        N_("{name} needs tools written in Python."), _LATER, N_("Remove them to run the rest.")
+    ),
+    "RUNFILE_NEEDS_MCP": Sentence(
+        N_("{name} needs MCP servers."), _LATER, N_("Remove them to run the rest.")
+    ),
+    "RUNFILE_NEEDS_JOURNAL": Sentence(
+        N_("{name} needs the run journal."), _LATER, N_("Set journal to false.")
+    ),
+    "RUNFILE_NEEDS_REDACTION": Sentence(
+        N_("{name} needs a redacting store."),
+        _LATER,
+        N_("Without it everything is saved as it is; remove the key only if that is acceptable."),
+    ),
+    "RUNFILE_NEEDS_ROUNDS": Sentence(
+        N_("{name} needs execution in rounds."), _LATER, N_("Use approvals.dispatch instead.")
+    ),
+    "RUNFILE_NEEDS_EGRESS": Sentence(
+        N_("{name} needs the egress policy."),
+        _LATER,
+        N_("Without it calls go to every provider named in the file."),
+    ),
+    "RUNFILE_NEEDS_COST": Sentence(
+        N_("{name} needs prices of models."), _LATER, N_("Use maxTokenBudget instead.")
+    ),
+    "RUNFILE_NEEDS_VERIFY": Sentence(
+        N_("{name} needs verification by other agents."), _LATER, N_("Remove it to run the rest.")
+    ),
+    "RUNFILE_NEEDS_BACKEND": Sentence(
+        N_("{name} needs an external agent program."), _LATER, N_("Use a model instead.")
+    ),
+    "RUNFILE_NEEDS_CONTEXT": Sentence(
+        N_("{name} needs the shortening of long conversations."),
+        _LATER,
+        N_("Remove it to run the rest."),
+    ),
+    "RUNFILE_NEEDS_DELEGATION": Sentence(
+        N_("{name} needs delegation between agents."), _LATER, N_("Remove it to run the rest.")
+    ),
+    "RUNFILE_NEEDS_ANTHROPIC": Sentence(
+        N_("Agent {agent} uses the provider {name}, which speaks another protocol."),
+        _LATER,
+        N_("Name an OpenAI-compatible provider, for example openai, for the agent."),
+    ),
+    "RUNFILE_NEEDS_BUILT_IN_TOOL": Sentence(
+        N_("{where} grants the built-in tool {name}."), _LATER, N_("Remove it to run the rest.")
+    ),
+}

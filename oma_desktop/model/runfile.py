@@ -1,0 +1,212 @@
+# ruff: noqa: RUF012 - pydantic copies the defaults of its models
+"""The run file (product.md 7): what people write, and its published JSON Schema.
+
+Shapes only. Reading with problems and their places is in `runfile_reading`, rules over several
+keys in `runfile_rules`, what this version cannot run yet in `runfile_limits`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from oma_desktop.model.json_value import JsonObject, JsonScalar
+from oma_desktop.model.plan import PlanArtifact
+from oma_desktop.model.team import Described, OrchestratorOptions, TaskSpec, TeamConfig, Text
+
+Action = Literal["suspend", "allow", "deny"]
+EffectName = Literal["read_only", "repeatable", "consequential", "unknown"]
+
+SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
+
+
+class ToolRule(Described):
+    """One rule over tool calls; every given condition must hold, the first rule that fits decides.
+
+    `tool` and `agent` are names or patterns with `*` and `?`; `arguments` maps argument names to
+    the value, or for text to a pattern. A pattern with a wildcard never allows a text with a `..`
+    path segment.
+    """
+
+    tool: Text | None = None
+    effect: EffectName | None = None
+    agent: Text | None = None
+    arguments: dict[str, JsonScalar] = {}
+    action: Action = "suspend"
+    reason: str | None = None
+
+
+class DispatchRule(Described):
+    """One rule over tasks before they start; the first rule that fits decides."""
+
+    title: Text | None = None
+    assignee: Text | None = None
+    role: Text | None = None
+    action: Action = "suspend"
+    reason: str | None = None
+
+
+def _action(value: object) -> object:
+    """`true` means suspend, `false` allow."""
+    if isinstance(value, bool):
+        return "suspend" if value else "allow"
+    return value
+
+
+def _rules(name: str) -> BeforeValidator:
+    """Accept the short forms: one action for all, names, or a mapping from name to action."""
+
+    def spell_out(value: object) -> object:
+        value = _action(value)
+        if isinstance(value, str):
+            return [{"action": value}]
+        if isinstance(value, dict):
+            return [{name: key, "action": _action(action)} for key, action in value.items()]
+        if isinstance(value, list):
+            return [{name: item} if isinstance(item, str) else item for item in value]
+        return value
+
+    return BeforeValidator(spell_out)
+
+
+class Approvals(Described):
+    """Which gates ask a person. Without a rule that fits, consequential calls ask, others run."""
+
+    plan: Annotated[Action, BeforeValidator(_action, json_schema_input_type=Action | bool)] = (
+        "allow"
+    )
+    rounds: Annotated[Action, BeforeValidator(_action, json_schema_input_type=Action | bool)] = (
+        "allow"
+    )
+    dispatch: Annotated[list[DispatchRule], _rules("title")] = []
+    tools: Annotated[list[ToolRule], _rules("tool")] = []
+
+
+class Checkpoint(Described):
+    """Where the run is saved; paths are relative to the run file."""
+
+    path: Text | None = None
+    run_id: Annotated[str | None, Field(min_length=1, max_length=128)] = None
+    key: Text | None = None
+    redact: bool | JsonObject | None = None
+
+
+class Journal(Described):
+    """Where events are recorded, or `false` for nowhere."""
+
+    path: Text | None = None
+    enforce_lineage: bool = False
+    redact: bool | JsonObject | None = None
+
+
+class Recovery(Described):
+    """How a run repairs its plan (engine.md 6.1)."""
+
+    mode: Literal["fixed", "adaptive"] = "fixed"
+    rules: list[JsonObject] = []
+    replanner: str | None = None
+    max_plan_revisions: Annotated[int, Field(ge=0)] = 3
+    max_added_tasks: Annotated[int, Field(ge=0)] = 20
+
+
+class Coordinator(Described):
+    """The agent that decomposes a goal (engine.md 4.3), the JSON-able part."""
+
+    model: str | None = None
+    provider: str | None = None
+    base_url: Annotated[str | None, Field(alias="baseURL")] = None
+    system_prompt: str | None = None
+    instructions: str | None = None
+    max_turns: Annotated[int | None, Field(ge=1)] = None
+    max_tokens: Annotated[int | None, Field(ge=1)] = None
+    temperature: float | None = None
+    top_p: Annotated[float | None, Field(alias="topP")] = None
+    tools: list[str] | None = None
+    tool_preset: Literal["readonly", "readwrite", "full"] | None = None
+    disallowed_tools: list[str] = []
+    timeout_ms: Annotated[int | None, Field(ge=1)] = None
+    loop_detection: JsonObject | None = None
+    extra_body: JsonObject | None = None
+
+
+class PythonTool(Described):
+    """One Python callable; imported only after a person agreed to the folder."""
+
+    use: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+    name: Text | None = None
+    effect: EffectName = "unknown"
+    consequential: bool | None = None
+
+
+class McpServer(Described):
+    """One MCP server over stdio; `effects` says what its tools do, by name."""
+
+    command: Text
+    args: list[str] = []
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    tools: list[str] | None = None
+    effects: dict[str, EffectName] = {}
+
+
+def _use(value: object) -> object:
+    return {"use": value} if isinstance(value, str) else value
+
+
+class Tools(Described):
+    """Tools beyond the built-in ones."""
+
+    python: list[
+        Annotated[PythonTool, BeforeValidator(_use, json_schema_input_type=PythonTool | str)]
+    ] = []
+    mcp: dict[str, McpServer] = {}
+
+
+def _tools(value: object) -> object:
+    return {"python": value} if isinstance(value, list) else value
+
+
+class ProviderEntry(Described):
+    """A named endpoint. Never holds a key: `keyEnv` names variables that do.
+
+    `type` scripted reads replies from `script` (golden/SCRIPTS.md), relative to the run file.
+    """
+
+    type: Literal["openai", "anthropic", "scripted"] = "openai"
+    base_url: Annotated[str | None, Field(alias="baseURL")] = None
+    key_env: Annotated[
+        list[Text],
+        BeforeValidator(
+            lambda value: [value] if isinstance(value, str) else value,
+            json_schema_input_type=list[Text] | Text,
+        ),
+    ] = []
+    script: Text | None = None
+
+
+class RunFile(Described):
+    """A run file, or one of the peer's two files in the same form."""
+
+    schema_: Annotated[str | None, Field(alias="$schema")] = None
+    team: TeamConfig | None = None
+    tasks: list[TaskSpec] | None = None
+    goal: Text | None = None
+    plan: Annotated[PlanArtifact | Text | None, Field(union_mode="left_to_right")] = None
+    orchestrator: OrchestratorOptions = OrchestratorOptions()
+    coordinator: Coordinator | None = None
+    checkpoint: Checkpoint = Checkpoint()
+    journal: Annotated[Journal | Literal[False] | None, Field(union_mode="left_to_right")] = None
+    cwd: Text | None = None
+    approvals: Approvals = Approvals()
+    recovery: Recovery = Recovery()
+    tools: Annotated[
+        Tools, BeforeValidator(_tools, json_schema_input_type=Tools | list[PythonTool | str])
+    ] = Tools()
+    providers: dict[str, ProviderEntry] = {}
+
+
+def run_file_schema() -> dict[str, Any]:
+    """Return the published JSON Schema (`check --schema`), for editors."""
+    schema = RunFile.model_json_schema(by_alias=True)
+    return {"$schema": SCHEMA_ID, **schema, "title": "OMA Desktop run file"}

@@ -1,0 +1,65 @@
+"""What a run file may ask for and this version cannot do yet: refused by name, never ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oma_desktop.model.errors import NotAllowed
+from oma_desktop.model.runfile import Journal, RunFile
+from oma_desktop.model.team import AgentConfig
+
+
+def refuse_unsupported(run_file: RunFile) -> None:
+    """Raise NotAllowed RUNFILE_NEEDS_* with the fact `name` (the key) for the first such wish."""
+    for code, name in _wishes(run_file):
+        raise NotAllowed(code, name=name)
+
+
+def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
+    if run_file.goal is not None:
+        yield "RUNFILE_NEEDS_COORDINATOR", "goal"
+    if run_file.plan is not None:
+        yield "RUNFILE_NEEDS_PLAN_REPLAY", "plan"
+    if run_file.recovery.mode != "fixed":
+        yield "RUNFILE_NEEDS_RECOVERY", "recovery.mode"
+    if run_file.tools.python:
+        yield "RUNFILE_NEEDS_PYTHON_TOOLS", "tools.python"
+    if run_file.tools.mcp:
+        yield "RUNFILE_NEEDS_MCP", "tools.mcp"
+    if isinstance(run_file.journal, Journal):
+        yield "RUNFILE_NEEDS_JOURNAL", "journal"
+    if run_file.checkpoint.redact:
+        yield "RUNFILE_NEEDS_REDACTION", "checkpoint.redact"
+    if run_file.approvals.plan != "allow":
+        yield "RUNFILE_NEEDS_COORDINATOR", "approvals.plan"
+    if run_file.approvals.rounds != "allow":
+        yield "RUNFILE_NEEDS_ROUNDS", "approvals.rounds"
+    yield from _wishes_of_options(run_file)
+    for index, task in enumerate(run_file.tasks or []):
+        if task.verify is not None:
+            yield "RUNFILE_NEEDS_VERIFY", f"tasks[{index}].verify"
+    for index, agent in enumerate(run_file.team.agents if run_file.team else []):
+        yield from _wishes_of_agent(agent, f"team.agents[{index}]")
+
+
+def _wishes_of_options(run_file: RunFile) -> Iterator[tuple[str, str]]:
+    options = run_file.orchestrator
+    if options.egress_policy is not None:
+        yield "RUNFILE_NEEDS_EGRESS", "orchestrator.egressPolicy"
+    if options.max_cost_budget is not None:
+        yield "RUNFILE_NEEDS_COST", "orchestrator.maxCostBudget"
+
+
+def _wishes_of_agent(agent: AgentConfig, where: str) -> Iterator[tuple[str, str]]:
+    if agent.backend is not None:
+        yield "RUNFILE_NEEDS_BACKEND", f"{where}.backend"
+    if agent.egress_policy is not None:
+        yield "RUNFILE_NEEDS_EGRESS", f"{where}.egressPolicy"
+    if agent.context_strategy is not None:
+        yield "RUNFILE_NEEDS_CONTEXT", f"{where}.contextStrategy"
+    if agent.compress_tool_results:
+        yield "RUNFILE_NEEDS_CONTEXT", f"{where}.compressToolResults"
+    if agent.preserve_reasoning_as_text:
+        yield "RUNFILE_NEEDS_CONTEXT", f"{where}.preserveReasoningAsText"
+    if agent.delegate:
+        yield "RUNFILE_NEEDS_DELEGATION", f"{where}.delegate"

@@ -1,0 +1,118 @@
+"""From pydantic's complaints to problems with a code, a place and the nearest known key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from oma_desktop.model.document_text import Path
+from oma_desktop.model.json_value import JsonValue
+from oma_desktop.model.task_graph import problem, unknown
+from oma_desktop.model.view import Problem
+
+# A key in a file is a key that gets shared: it is refused by name, and its value never quoted.
+SECRET_KEYS: Final = frozenset({"apiKey", "defaultApiKey", "api_key", "credentials", "key"})
+
+_TYPES: Final = {
+    "string_type": "string",
+    "int_type": "integer",
+    "int_from_float": "integer",
+    "float_type": "number",
+    "bool_type": "boolean",
+    "list_type": "array",
+    "dict_type": "object",
+    "model_type": "object",
+    "model_attributes_type": "object",
+}
+_LIMITS: Final = {
+    "greater_than_equal": ("RUNFILE_TOO_SMALL", "ge"),
+    "string_too_long": ("RUNFILE_TOO_LONG", "max_length"),
+}
+
+
+def problems_of(
+    error: ValidationError, document: JsonValue, model: type[BaseModel]
+) -> list[Problem]:
+    """Return one problem per place, in the order of the document as validated.
+
+    `document` is what the person wrote: steps that exist only in the validated form are left out.
+    """
+    found: dict[Path, Problem] = {}
+    for detail in error.errors(include_url=False):
+        path = _path(detail["loc"], document, missing=detail["type"] == "missing")
+        found.setdefault(path, _problem(detail, path, model))
+    return [p for path, p in found.items() if not _is_only_the_outside(path, found)]
+
+
+def _is_only_the_outside(path: Path, found: Mapping[Path, Problem]) -> bool:
+    """Values of several kinds are complained about as a whole and inside; once is enough."""
+    return any(len(other) > len(path) and other[: len(path)] == path for other in found)
+
+
+_NOWHERE: Final = object()
+
+
+def _below(value: object, step: int | str) -> object:
+    if isinstance(value, dict):
+        return value.get(step, _NOWHERE)
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return value[step]
+    return _NOWHERE
+
+
+def _path(loc: tuple[int | str, ...], document: JsonValue, *, missing: bool) -> Path:
+    steps: list[str | int] = []
+    here: object = document
+    for index, step in enumerate(loc):
+        below = _below(here, step)
+        if below is _NOWHERE and not (missing and index == len(loc) - 1):
+            continue
+        here = below
+        steps.append(step)
+    return tuple(steps)
+
+
+def _problem(detail: Any, path: Path, model: type[BaseModel]) -> Problem:  # noqa: ANN401 - pydantic's own type
+    kind, context = detail["type"], detail.get("ctx", {})
+    key = str(detail["loc"][-1]) if detail["loc"] else ""
+    if kind == "extra_forbidden":
+        if key in SECRET_KEYS:
+            return problem("RUNFILE_SECRET", path, name=key)
+        known = known_keys(model, detail["loc"][:-1])
+        return unknown("RUNFILE_UNKNOWN_KEY", path, key, known)
+    if kind == "missing":
+        return problem("RUNFILE_MISSING_KEY", path, name=key)
+    if kind in _TYPES:
+        return problem("RUNFILE_WRONG_TYPE", path, name=key, expected=_TYPES[kind])
+    if kind == "literal_error":
+        return problem("RUNFILE_NOT_ONE_OF", path, name=key, expected=context["expected"])
+    if kind == "string_too_short":
+        return problem("RUNFILE_EMPTY", path, name=key)
+    if kind in _LIMITS:
+        code, limit = _LIMITS[kind]
+        return problem(code, path, name=key, limit=int(context[limit]))
+    return problem("RUNFILE_WRONG_VALUE", path, name=key, problem=str(detail["msg"]))
+
+
+def known_keys(model: type[BaseModel], loc: Iterable[int | str]) -> list[str]:
+    """Return the keys that may stand at a place, as they are written in files."""
+    models = [model]
+    for step in loc:
+        inside = [found for each in models for found in _models_at(each, step)]
+        models = inside or models  # an index, a free name or a kind: the models stay
+    return [field.alias or name for each in models for name, field in each.model_fields.items()]
+
+
+def _models_at(model: type[BaseModel], step: int | str) -> Iterator[type[BaseModel]]:
+    for name, field in model.model_fields.items():
+        if step in (name, field.alias):
+            yield from _models_in(field.annotation)
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)

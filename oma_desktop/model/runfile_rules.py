@@ -1,0 +1,103 @@
+"""Rules over several keys of a run file: names, references, roster (W12, W13, W35, DEV-20)."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+from oma_desktop.model.document_text import Path
+from oma_desktop.model.plan import PlanArtifact
+from oma_desktop.model.runfile import RunFile
+from oma_desktop.model.task_graph import Node, check_assignees, check_graph, problem, title_key
+from oma_desktop.model.team import TeamConfig
+from oma_desktop.model.view import Problem
+
+RESERVED_PREFIX: Final = "__oma_"
+
+
+def check_rules(run_file: RunFile, *, team_path: Path = ("team",)) -> list[Problem]:
+    """Return every violation; `team_path` is where the team stands in what the person wrote."""
+    found: list[Problem] = []
+    team = run_file.team
+    if team is not None:
+        found += check_roster(team, team_path)
+    nodes = task_nodes(run_file)
+    found += check_graph(nodes)
+    if team is not None:
+        found += check_assignees(nodes, [agent.name for agent in team.agents])
+    found += _one_kind_of_work(run_file)
+    found += _provider_rules(run_file)
+    return found
+
+
+def check_roster(team: TeamConfig, path: Path) -> list[Problem]:
+    """Return names that would break keys and prefixes, and names used twice."""
+    found: list[Problem] = []
+    seen: set[str] = set()
+    if not team.agents:
+        found.append(problem("RUNFILE_NO_AGENTS", (*path, "agents")))
+    for index, agent in enumerate(team.agents):
+        place = (*path, "agents", index, "name")
+        if not is_good_agent_name(agent.name):
+            found.append(problem("RUNFILE_BAD_AGENT_NAME", place, name=agent.name))
+        if agent.name in seen:
+            found.append(problem("RUNFILE_AGENT_TWICE", place, name=agent.name))
+        seen.add(agent.name)
+    return found
+
+
+def is_good_agent_name(name: str) -> bool:
+    """Say whether a name is safe in memory keys (`<agent>/<key>`) and result names (`a:b`)."""
+    return (
+        name == name.strip() != ""
+        and not name.startswith(RESERVED_PREFIX)
+        and not any(char in "/:\\" for char in name)
+        and not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for char in name)
+    )
+
+
+def task_nodes(run_file: RunFile) -> list[Node]:
+    """Return the tasks of the list or the inline plan, with their places."""
+    if run_file.tasks is not None:
+        return [
+            Node(("tasks", i), task.title, task.title, task.assignee, task.depends_on)
+            for i, task in enumerate(run_file.tasks)
+        ]
+    if isinstance(run_file.plan, PlanArtifact):
+        return plan_nodes(run_file.plan, ("plan",))
+    return []
+
+
+def plan_nodes(plan: PlanArtifact, path: Path) -> list[Node]:
+    """Return the tasks of a plan; there references are ids."""
+    return [
+        Node((*path, "tasks", i), task.title, task.id, task.assignee, task.depends_on)
+        for i, task in enumerate(plan.tasks)
+    ]
+
+
+def check_plan(plan: PlanArtifact, path: Path = ()) -> list[Problem]:
+    """Return ids used twice (W13) and references that do not resolve."""
+    seen: set[str] = set()
+    twice: list[Problem] = []
+    for index, task in enumerate(plan.tasks):
+        if title_key(task.id) in seen:
+            place = (*path, "tasks", index, "id")
+            twice.append(problem("RUNFILE_TASK_ID_TWICE", place, name=task.id))
+        seen.add(title_key(task.id))
+    return twice + check_graph(plan_nodes(plan, path))
+
+
+def _one_kind_of_work(run_file: RunFile) -> Iterator[Problem]:
+    given = [key for key in ("tasks", "goal", "plan") if getattr(run_file, key) is not None]
+    if len(given) > 1:
+        yield problem("RUNFILE_TWO_KINDS_OF_WORK", (given[1],), given=", ".join(given))
+    if run_file.tasks is not None and not run_file.tasks:
+        yield problem("RUNFILE_NO_TASKS", ("tasks",))
+
+
+def _provider_rules(run_file: RunFile) -> Iterator[Problem]:
+    for name, entry in run_file.providers.items():
+        if entry.type == "scripted" and not entry.script:
+            yield problem("RUNFILE_MISSING_KEY", ("providers", name, "script"), name="script")
