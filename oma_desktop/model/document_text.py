@@ -25,6 +25,7 @@ MAX_DEPTH: Final = 100
 
 Path = tuple[str | int, ...]
 
+_NAN: Final = re.compile(r"[-+]?\.(?:nan|NaN|NAN|inf|Inf|INF)")
 _STR: Final = "tag:yaml.org,2002:str"
 _NULL: Final = "tag:yaml.org,2002:null"
 _BOOL: Final = "tag:yaml.org,2002:bool"
@@ -185,7 +186,7 @@ class _YamlReader:
                 return {"true": True, "false": False}[text.lower()]
             if node.tag == _INT:
                 return int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
-            if node.tag == _FLOAT and math.isfinite(number := float(text)):
+            if node.tag == _FLOAT and math.isfinite(number := float(_NAN.sub("nan", text))):
                 return number
         except (ValueError, KeyError):
             raise InvalidInput(

@@ -54,7 +54,7 @@ def _action(value: object) -> object:
     return value
 
 
-def _rules(name: str) -> BeforeValidator:
+def _rules(name: str, rule: Any) -> BeforeValidator:  # noqa: ANN401 - a type
     """Accept the short forms: one action for all, names, or a mapping from name to action."""
 
     def spell_out(value: object) -> object:
@@ -67,7 +67,8 @@ def _rules(name: str) -> BeforeValidator:
             return [{name: item} if isinstance(item, str) else item for item in value]
         return value
 
-    return BeforeValidator(spell_out)
+    short = dict[str, Action | bool] | Action | bool
+    return BeforeValidator(spell_out, json_schema_input_type=list[rule | str] | short)
 
 
 class Approvals(Described):
@@ -79,8 +80,8 @@ class Approvals(Described):
     rounds: Annotated[Action, BeforeValidator(_action, json_schema_input_type=Action | bool)] = (
         "allow"
     )
-    dispatch: Annotated[list[DispatchRule], _rules("title")] = []
-    tools: Annotated[list[ToolRule], _rules("tool")] = []
+    dispatch: Annotated[list[DispatchRule], _rules("title", DispatchRule)] = []
+    tools: Annotated[list[ToolRule], _rules("tool", ToolRule)] = []
 
 
 class Checkpoint(Described):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, get_args
+from typing import Any, Final, get_args, is_typeddict
 
 from pydantic import BaseModel, ValidationError
 
@@ -76,7 +76,7 @@ def _path(loc: tuple[int | str, ...], document: JsonValue, *, missing: bool) -> 
 
 def _problem(detail: Any, path: Path, model: type[BaseModel]) -> Problem:  # noqa: ANN401 - pydantic's own type
     kind, context = detail["type"], detail.get("ctx", {})
-    key = str(detail["loc"][-1]) if detail["loc"] else ""
+    key = str(path[-1]) if path else "$"
     if kind == "extra_forbidden":
         if key in SECRET_KEYS:
             return problem("RUNFILE_SECRET", path, name=key)
@@ -98,21 +98,30 @@ def _problem(detail: Any, path: Path, model: type[BaseModel]) -> Problem:  # noq
 
 def known_keys(model: type[BaseModel], loc: Iterable[int | str]) -> list[str]:
     """Return the keys that may stand at a place, as they are written in files."""
-    models = [model]
+    models: list[type] = [model]
     for step in loc:
         inside = [found for each in models for found in _models_at(each, step)]
         models = inside or models  # an index, a free name or a kind: the models stay
-    return [field.alias or name for each in models for name, field in each.model_fields.items()]
+    return [key for each in models for key in _fields(each)]
 
 
-def _models_at(model: type[BaseModel], step: int | str) -> Iterator[type[BaseModel]]:
-    for name, field in model.model_fields.items():
-        if step in (name, field.alias):
-            yield from _models_in(field.annotation)
+def _fields(model: type) -> dict[str, object]:
+    """Return the annotations of a model or TypedDict by the key as written."""
+    if issubclass(model, BaseModel):
+        return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
+    return dict(model.__annotations__)
 
 
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _models_at(model: type, step: int | str) -> Iterator[type]:
+    for key, annotation in _fields(model).items():
+        if step == key:
+            yield from _models_in(annotation)
+
+
+def _models_in(annotation: object) -> Iterator[type]:
+    if isinstance(annotation, type) and (
+        issubclass(annotation, BaseModel) or is_typeddict(annotation)
+    ):
         yield annotation
     for inner in get_args(annotation):
         yield from _models_in(inner)
