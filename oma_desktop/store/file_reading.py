@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from oma_desktop.model.container import Container, parse_container
 from oma_desktop.model.errors import Corrupt, StoreError
 from oma_desktop.store.file_calls import FileStamp
+
+Reader: TypeAlias = Callable[[Path], tuple[Container, FileStamp | None]]
+"""`read_container`, here or in another process: parsing a big file holds the interpreter for
+longer than a window may stand still (product.md 3.3)."""
 
 _SHARING: Final = frozenset({5, 32, 33})  # Windows: a writer or a scanner has it open just now
 _PAUSES_S: Final = (0.01, 0.03, 0.06, 0.1, 0.3)

@@ -17,7 +17,7 @@ from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.view import Problem
 from oma_desktop.store.atomic import resolve, write_atomic, write_failed
 from oma_desktop.store.file_calls import FileCalls, FileStamp
-from oma_desktop.store.file_reading import read_container
+from oma_desktop.store.file_reading import Reader, read_container
 from oma_desktop.store.lock import WriterLock
 from oma_desktop.store.memory import StoreEntry
 from oma_desktop.store.rows import Row, file_pieces
@@ -50,11 +50,13 @@ class FileStore:
         *,
         clock: WallClock,
         lock: WriterLock | None = None,
+        reader: Reader = read_container,
         calls: FileCalls | None = None,
     ) -> None:
         self.path = resolve(path)
         self._clock = clock
         self._writer_lock = lock
+        self._reader = reader
         self._calls = calls or FileCalls()
         self._guard = threading.RLock()
         self._mirror: _Mirror | None = None
@@ -159,7 +161,7 @@ class FileStore:
     def _load(self) -> _Mirror:
         with self._guard:
             if self._mirror is None:
-                read, stamp = read_container(self.path)
+                read, stamp = self._reader(self.path)
                 rows = {entry.key: Row(entry) for entry in read.entries}
                 self._mirror = _Mirror(rows, read.extra, stamp, read.problems)
             return self._mirror

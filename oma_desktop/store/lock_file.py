@@ -88,20 +88,22 @@ def lock_path(store_path: Path) -> Path:
 
 
 def read_owner(store_path: Path, *, clock: WallClock, host: str | None = None) -> LockState:
-    """Tell who writes the store at `store_path`, without touching anything.
-
-    Raises OSError when the lock file is there and cannot be read.
-    """
+    """Tell who writes the store at `store_path`, without touching anything."""
     return read_lock(lock_path(store_path), clock=clock, host=host)
 
 
 def read_lock(path: Path, *, clock: WallClock, host: str | None = None) -> LockState:
-    """Read and judge one lock file; a half-written one is read again for at most 75 ms."""
+    """Read and judge one lock file; a half-written one is read again for at most 75 ms.
+
+    A file that the system does not let us read is UNREADABLE as well.
+    """
     for pause in (*_TORN_PAUSES_S, None):
         try:
             owner = _read(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return LockState(path, LockKind.FREE)
+        except OSError:
+            owner = None
         if owner is not None:
             kind = LockKind.STALE if _is_stale(owner, clock=clock, host=host) else LockKind.LIVE
             return LockState(path, kind, owner)

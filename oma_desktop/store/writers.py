@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from oma_desktop.store.atomic import resolve
+from oma_desktop.store.file_reading import Reader, read_container
 from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.lock import WriterLock
 from oma_desktop.store.temp_files import sweep_stale_temps
@@ -45,7 +46,14 @@ class OpenStore:
         self.close()
 
 
-def open_for_writing(path: Path, *, app: str, clock: WallClock, force: bool = False) -> OpenStore:
+def open_for_writing(
+    path: Path,
+    *,
+    app: str,
+    clock: WallClock,
+    force: bool = False,
+    reader: Reader = read_container,
+) -> OpenStore:
     """Take the writer lock of the store at `path`, tidy up after dead writers, load the file.
 
     Raises Locked when another writer lives, also one of this same process (cases s08); Corrupt,
@@ -56,7 +64,7 @@ def open_for_writing(path: Path, *, app: str, clock: WallClock, force: bool = Fa
     lock.acquire(force=force)
     try:
         sweep_stale_temps(path)
-        opened = OpenStore(FileStore(path, clock=clock, lock=lock), lock)
+        opened = OpenStore(FileStore(path, clock=clock, lock=lock, reader=reader), lock)
         opened.store.reload()
     except BaseException:
         lock.release()
@@ -73,7 +81,14 @@ def live_writer(path: Path) -> OpenStore | None:
 
 
 @contextmanager
-def writing(path: Path, *, app: str, clock: WallClock, force: bool = False) -> Iterator[FileStore]:
+def writing(
+    path: Path,
+    *,
+    app: str,
+    clock: WallClock,
+    force: bool = False,
+    reader: Reader = read_container,
+) -> Iterator[FileStore]:
     """Lend the store for one short change, for instance a decision.
 
     When this process has it open already, that instance is lent and stays open; otherwise the lock
@@ -83,5 +98,5 @@ def writing(path: Path, *, app: str, clock: WallClock, force: bool = False) -> I
     if live is not None:
         yield live.store
         return
-    with open_for_writing(path, app=app, clock=clock, force=force) as opened:
+    with open_for_writing(path, app=app, clock=clock, force=force, reader=reader) as opened:
         yield opened.store

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
 import shutil
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from oma_desktop.model.errors import ChangedOnDisk, Corrupt, SchemaTooNew, StoreError, WriteFailed
 from oma_desktop.store.file_calls import FileCalls
+from oma_desktop.store.file_reading import read_container
 from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.in_memory import InMemoryStore
 from oma_desktop.store.read_only import read_only
@@ -374,6 +376,24 @@ def test_golden_files(golden: Path, path: Path) -> None:
     assert path.read_bytes() == data[:-2] + b"," + added + b"]}"
     store.delete("unrelated")
     assert path.read_bytes() == data
+
+
+@pytest.mark.slow
+def test_a_file_can_be_parsed_by_another_process(path: Path) -> None:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+
+        def reader(place: Path) -> Any:
+            return pool.submit(read_container, place).result()
+
+        store = FileStore(path, clock=Fixed(), reader=reader)
+        store.set("a", "\ud800", {"m": 1})
+        store.reload()
+        assert store.list() == open_store(path).list()
+        store.set("b", "1")
+        path.write_bytes(b"")
+        with pytest.raises(Corrupt) as caught:
+            store.reload()
+        assert caught.value.facts["path"] == str(path)
 
 
 def test_there_are_golden_files() -> None:

@@ -249,6 +249,14 @@ def test_s09_a_wrong_field_is_unreadable(
         lock_for(store, clock).acquire()
 
 
+def test_a_lock_that_cannot_be_read_is_not_free(store: Path, clock: HandClock) -> None:
+    lock_path(store).mkdir()
+    assert read_owner(store, clock=clock).kind is LockKind.UNREADABLE
+    with pytest.raises(Locked, match="LOCK_UNREADABLE"):
+        lock_for(store, clock).acquire()
+    assert read_owner(store / "below", clock=clock).kind is LockKind.FREE
+
+
 @pytest.mark.parametrize(
     ("age_s", "kind"), [(0, "live"), (60, "live"), (60.5, "stale"), (-900, "live")]
 )

@@ -1,0 +1,20 @@
+"""Every code of this layer that can reach a person has its sentence (house.md 2.10)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import oma_desktop.store
+from oma_desktop.base.sentences.store import SENTENCES
+
+CODES = {
+    code
+    for source in Path(oma_desktop.store.__path__[0]).glob("*.py")
+    for code in re.findall(r'"((?:STORE|LOCK)_[A-Z_]+)"', source.read_text())
+}
+
+
+def test_codes_and_sentences_match() -> None:
+    assert len(CODES) > 10
+    assert set(SENTENCES) == CODES
