@@ -13,7 +13,8 @@ from typing import Final
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.model.dates import parse_js_date
 from oma_desktop.model.errors import Corrupt, SchemaTooNew
-from oma_desktop.model.json_text import STORE_DEPTH, encode, parse_with_bom, quote, stringify
+from oma_desktop.model.json_kind import found_in, kind_of
+from oma_desktop.model.json_text import STORE_DEPTH, encode, parse_with_bom, quote
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.json_writer import js_members
 from oma_desktop.model.view import Problem
@@ -61,11 +62,11 @@ def parse_container(data: bytes, *, path: str) -> Container:
 
 def _read(document: JsonValue, *, bom: bool) -> Container:
     if not isinstance(document, dict):
-        raise Corrupt("STORE_NOT_OBJECT", where="$", found=_kind(document))
+        raise Corrupt("STORE_NOT_OBJECT", where="$", found=kind_of(document))
     _check_version(document)
     rows = document.get("entries")
     if not isinstance(rows, list):
-        raise Corrupt("STORE_NO_ENTRIES", where="$.entries", found=_kind(rows))
+        raise Corrupt("STORE_NO_ENTRIES", where="$.entries", found=found_in(document, "entries"))
     problems = [Problem("STORE_BOM", "warning", "$")] if bom else []
     by_key: dict[str, ContainerEntry] = {}
     for index, row in enumerate(rows):
@@ -87,15 +88,17 @@ def _check_version(document: JsonObject) -> None:
             "STORE_TOO_NEW", where="$.version", found=version, supported=STORE_VERSION
         )
     if type(version) is not int or version != STORE_VERSION:
-        shown = stringify(version)[:40] if "version" in document else "nothing"
         raise Corrupt(
-            "STORE_VERSION_UNKNOWN", where="$.version", found=shown, supported=STORE_VERSION
+            "STORE_VERSION_UNKNOWN",
+            where="$.version",
+            found=found_in(document, "version"),
+            supported=STORE_VERSION,
         )
 
 
 def _entry(row: JsonValue, where: str, problems: list[Problem]) -> ContainerEntry:
     if not isinstance(row, dict):
-        raise Corrupt("STORE_ENTRY_MALFORMED", where=where, expected="object", found=_kind(row))
+        raise Corrupt("STORE_ENTRY_MALFORMED", where=where, expected="object", found=kind_of(row))
     key, value = _string(row, "key", where), _string(row, "value", where)
     created = _string(row, "createdAt", where)
     created_at = parse_js_date(created)
@@ -106,7 +109,7 @@ def _entry(row: JsonValue, where: str, problems: list[Problem]) -> ContainerEntr
     metadata = row.get("metadata")
     if "metadata" in row and not isinstance(metadata, dict):
         raise Corrupt(
-            "STORE_METADATA_INVALID", where=f"{where}.metadata", key=key, found=_kind(metadata)
+            "STORE_METADATA_INVALID", where=f"{where}.metadata", key=key, found=kind_of(metadata)
         )
     return ContainerEntry(
         key=key,
@@ -122,7 +125,10 @@ def _string(row: JsonObject, name: str, where: str) -> str:
     value = row.get(name)
     if not isinstance(value, str):
         raise Corrupt(
-            "STORE_ENTRY_MALFORMED", where=f"{where}.{name}", expected="string", found=_kind(value)
+            "STORE_ENTRY_MALFORMED",
+            where=f"{where}.{name}",
+            expected="string",
+            found=found_in(row, name),
         )
     return value
 
@@ -134,19 +140,6 @@ def _expiry(row: JsonObject, where: str, problems: list[Problem]) -> float | Non
     if "expiresAtTurn" in row:
         problems.append(Problem("STORE_EXPIRY_IGNORED", "warning", f"{where}.expiresAtTurn"))
     return None
-
-
-def _kind(value: JsonValue) -> str:
-    """Name the JSON type of a value, for facts."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, list):
-        return "array"
-    return "object" if isinstance(value, dict) else "number"
 
 
 def entry_object(entry: ContainerEntry) -> JsonObject:

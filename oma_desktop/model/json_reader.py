@@ -94,7 +94,7 @@ def _parse(text: str, where: str, max_depth: int) -> JsonValue:
         duplicate = json_scan.find_duplicate(text)
         raise Corrupt(
             "JSON_DUPLICATE_NAME",
-            where=duplicate.path if not where else f"{where} {duplicate.path}",
+            where=where.removesuffix("$") + duplicate.path,
             name=duplicate.name,
             **json_scan.place(text, duplicate.position),
         ) from None

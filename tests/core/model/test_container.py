@@ -68,7 +68,7 @@ def test_there_are_stores_to_round_trip():
         (store(ROW % ',"metadata":null'), "STORE_METADATA_INVALID", "$.entries[0].metadata"),
         (store(ROW % ',"metadata":[]'), "STORE_METADATA_INVALID", "$.entries[0].metadata"),
         (store(ROW % ',"metadata":"x"'), "STORE_METADATA_INVALID", "$.entries[0].metadata"),
-        (store(ROW % "" + "," + ROW % ',"key":"x"'), "JSON_DUPLICATE_NAME", "$ $.entries[1].key"),
+        (store(ROW % "" + "," + ROW % ',"key":"x"'), "JSON_DUPLICATE_NAME", "$.entries[1].key"),
     ],
 )
 def test_refuses_naming_file_and_place(data, code, where):

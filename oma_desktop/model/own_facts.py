@@ -1,0 +1,31 @@
+"""Our own facts in a snapshot, key `omaDesktop` (formats.md 2.12); nothing may depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.model.loader_rules import COUNT, STRING, USAGE
+
+OWN_KEY = "omaDesktop"
+
+
+def own_facts(snapshot: Mapping[str, object]) -> JsonObject:
+    """Return the facts that have their proper form; whatever else stands there is left out."""
+    facts = cast("JsonValue", snapshot.get(OWN_KEY))
+    if not isinstance(facts, dict):
+        return {}
+    return {name: value for name, value in facts.items() if _is_proper(name, value)}
+
+
+def _is_proper(name: str, value: JsonValue) -> bool:
+    if name == "usage":
+        return USAGE.test(value)
+    if not isinstance(value, dict):
+        return False
+    if name == "end":
+        return all(STRING.test(value.get(part)) for part in ("status", "at", "by"))
+    if name == "retries":
+        return all(COUNT.test(count) for count in value.values())
+    return True
