@@ -186,6 +186,10 @@ class Review:
             self._activated = True
             self._settled_at = now
 
+    def settle(self, now: float) -> None:
+        """Something moved under the pointer: the next press must wait again."""
+        self._settled_at = now
+
     def deactivated(self) -> None:
         """The window is no longer the one that gets the keys."""
         self._activated = False

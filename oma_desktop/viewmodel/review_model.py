@@ -153,6 +153,19 @@ class ReviewModel(QObject):
             None,
         )
 
+    @property
+    def similar(self) -> tuple[int, int]:
+        """How many earlier requests of this tool (or kind) were approved and rejected."""
+        shown = self.review.shown.request
+        states = [
+            row.request.state
+            for row in self._inbox.rows()
+            if row.group is Group.DECIDED
+            and row.request.scope == shown.scope
+            and row.request.tool == shown.tool
+        ]
+        return states.count("approved"), states.count("rejected")
+
     # -- what the window reports -----------------------------------------------------------------
 
     def activate(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oma_desktop.model.visible_json import NumberText, VisibleText, draw, exact_content
+from oma_desktop.model.visible_json import NumberText, VisibleText, draw, exact_content, pages
 from oma_desktop.model.visible_text import MarkKind, marks, reveal
 
 
@@ -162,3 +162,16 @@ def test_a_megabyte_is_drawn_whole() -> None:
     drawn = draw(value)
     assert len(drawn.lines) == 100_003
     assert drawn.n_bytes > 1_000_000
+
+
+@given(any_json, st.integers(12, 60))
+def test_pages_hold_everything_once_and_in_order(value: object, limit: int) -> None:
+    lines = draw(value).lines  # type: ignore[arg-type]
+    cut = pages(lines, limit)
+    again: dict[int, str] = {}
+    for part in (part for page in cut for part in page):
+        assert (part.number in again) == part.goes_on
+        again[part.number] = again.get(part.number, "") + part.line.text
+    assert [again[i + 1] for i in range(len(lines))] == [line.text for line in lines]
+    for page in cut:
+        assert sum(len(p.line.text) for p in page) <= limit or len(page) == 1

@@ -1,0 +1,331 @@
+"""The review window (ux.md C7): never opens by itself, never modal, no default button.
+
+It shows exactly what the hash covers and proves that it was on screen; what may be pressed and why
+not is decided by `viewmodel.review` alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QCloseEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QResizeEvent,
+    QShortcut,
+    QShowEvent,
+)
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from oma_desktop.base.text import tr
+from oma_desktop.model.visible_json import draw
+from oma_desktop.ui import review_words as words
+from oma_desktop.ui.icons import app_icon
+from oma_desktop.ui.review_body import Body, text_value
+from oma_desktop.ui.review_compare import Compare
+from oma_desktop.ui.review_facts import Context, Facts, HashLine, covered_pairs
+from oma_desktop.ui.review_footer import Footer
+from oma_desktop.ui.review_header import Band, Consequences, Header
+from oma_desktop.ui.review_notice import Notice
+from oma_desktop.ui.review_parts import Panel
+from oma_desktop.ui.theme import theme, theme_host
+from oma_desktop.viewmodel.review import FINAL_BARS, Bar, Phase
+from oma_desktop.viewmodel.review_model import TICK_MS, ReviewModel
+
+DELIBERATE_KEYS: Final = frozenset(
+    {
+        Qt.Key.Key_Tab,
+        Qt.Key.Key_Backtab,
+        Qt.Key.Key_PageDown,
+        Qt.Key.Key_PageUp,
+        Qt.Key.Key_Up,
+        Qt.Key.Key_Down,
+        Qt.Key.Key_Home,
+        Qt.Key.Key_End,
+    }
+)
+"""Keys that nobody types into a text by accident when a window comes to the front."""
+
+
+class ReviewWindow(QWidget):
+    """One request at a time, in its own window. `closed` comes when it is gone."""
+
+    closed = Signal(object)  # the window
+
+    def __init__(self, model: ReviewModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Window)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowIcon(app_icon())
+        self.model = model
+        model.setParent(self)
+        self._opened_by_user = False
+        self._pointer: QPoint | None = None
+        self.header, self.consequences = Header(model), Consequences()
+        self.notice = Notice()
+        self.covered, self.facts, self.body = Band("bound"), Facts(), Body()
+        self.hash, self.beside, self.context = HashLine(), Band("unbound"), Context()
+        self.changed = Compare()
+        self.footer = Footer(model, clock=model.clock)
+        self._lay_out()
+        self._connect()
+        self._show_request()
+        self.resize(theme().px(1080), theme().px(736))
+        self.setMinimumSize(480, 360)
+
+    def _lay_out(self) -> None:
+        inner = Panel()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self._changed_frame = QWidget()
+        frame = QVBoxLayout(self._changed_frame)
+        frame.setContentsMargins(20, 8, 20, 8)
+        frame.addWidget(self.changed)
+        for part in (
+            self.consequences,
+            self._changed_frame,
+            self.covered,
+            self.facts,
+            self.body,
+            self.hash,
+            self.beside,
+            self.context,
+        ):
+            column.addWidget(part)
+        column.addStretch(1)
+        self.scroller = QScrollArea()
+        self.scroller.setWidgetResizable(True)
+        self.scroller.setFrameShape(QFrame.Shape.NoFrame)
+        self.scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.scroller.setWidget(inner)
+        self.scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        top = Panel()
+        head = QVBoxLayout(top)
+        head.setContentsMargins(0, 0, 0, 0)
+        head.setSpacing(0)
+        head.addWidget(self.header)
+        head.addWidget(self.notice)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(top)
+        whole.addWidget(self.scroller, 1)
+        whole.addWidget(self.footer)
+        self._inner = inner
+
+    def _connect(self) -> None:
+        self.model.moved.connect(self._show_request)
+        self.model.changed.connect(self._refresh)
+        self.body.shown_whole.connect(self.model.content_shown)
+        self.body.laid_out.connect(self._on_laid_out)
+        self.changed.laid_out.connect(self._on_laid_out)
+        self.header.back.clicked.connect(self._on_back)
+        self.header.next.clicked.connect(self._on_next)
+        self.footer.not_now.connect(self.close)
+        self.footer.next_wanted.connect(self._on_next)
+        self.footer.start_over_wanted.connect(self.model.start_over)
+        self.notice.followed.connect(self._on_successor)
+        QShortcut(QKeySequence("Alt+J"), self).activated.connect(self._on_next)
+        QShortcut(QKeySequence("Alt+N"), self).activated.connect(self.close)
+        theme_host().theme_changed.connect(self._on_theme_changed)
+        self._clock_timer = QTimer(self)
+        self._clock_timer.setInterval(TICK_MS)
+        self._clock_timer.timeout.connect(self.model.tick)
+        self._clock_timer.start()
+        self._age_timer = QTimer(self)
+        self._age_timer.setInterval(1000)
+        self._age_timer.timeout.connect(self.header.refresh_age)
+        self._age_timer.start()
+        self._fit_timer = QTimer(self)
+        self._fit_timer.setSingleShot(True)
+        self._fit_timer.setInterval(0)
+        self._fit_timer.timeout.connect(self._fit)
+
+    # -- opening and turning to it ---------------------------------------------------------------
+
+    def open_by_user(self) -> None:
+        """Show the window because the reader asked for it just now."""
+        self._opened_by_user = True
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        handle = self.windowHandle()
+        if handle is not None:
+            handle.installEventFilter(self)
+        self.body.text.text.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._fit_timer.start()
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is not QEvent.Type.ActivationChange:
+            return
+        if not self.isActiveWindow():
+            self._pointer = None
+            self.model.deactivate()
+        elif self._opened_by_user:
+            self._opened_by_user = False
+            self.model.activate()
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A window that came to the front by itself is not read yet: wait for a deliberate act."""
+        if watched is self.windowHandle() and self._is_deliberate(event):
+            self.model.activate()
+        return super().eventFilter(watched, event)
+
+    def _is_deliberate(self, event: QEvent) -> bool:
+        if not self.isActiveWindow():
+            return False
+        kind = event.type()
+        if kind in {QEvent.Type.MouseButtonPress, QEvent.Type.Wheel, QEvent.Type.TouchBegin}:
+            return True
+        if isinstance(event, QMouseEvent) and kind is QEvent.Type.MouseMove:
+            here = event.globalPosition().toPoint()
+            moved = self._pointer is not None and here != self._pointer
+            self._pointer = here
+            return moved
+        return (
+            isinstance(event, QKeyEvent)
+            and kind is QEvent.Type.KeyPress
+            and event.key() in DELIBERATE_KEYS
+        )
+
+    # -- showing -----------------------------------------------------------------------------------
+
+    def _show_request(self) -> None:
+        row = self.model.review.shown
+        self.header.refresh()
+        self.consequences.refresh(row)
+        self.covered.head.setText(tr("Covered by the hash"))
+        self.covered.tail.setText(tr("this is everything that the decision binds"))
+        self.beside.head.setText(tr("Not covered by the hash"))
+        self.beside.tail.setText(tr("context only"))
+        self.facts.show_pairs(covered_pairs(row))
+        self.hash.refresh(row)
+        self.context.refresh(row, self.model.similar)
+        self._changed_frame.hide()
+        self.body.show_request(row)
+        self.footer.show_request()
+        self.scroller.verticalScrollBar().setValue(0)
+        self.body.text.text.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        model, review = self.model, self.model.review
+        place, n = model.position
+        self.setWindowTitle(
+            tr("Review request {place} of {n}", place=place, n=n) if place else tr("Review")
+        )
+        bar = review.bar("reject", model.now)
+        self._refresh_notice(bar)
+        self._refresh_changed(bar)
+        self.header.refresh()
+        self._refresh_shape(bar)
+        if review.current is not None and bar in {Bar.HASH, Bar.CHECKPOINT}:
+            self.hash.refresh(review.current)
+        self.footer.refresh()
+
+    def _refresh_notice(self, bar: Bar | None) -> None:
+        review = self.model.review
+        loud = bar is not None and bar in FINAL_BARS and bar is not Bar.DECIDED
+        if not loud or bar is None:
+            self.notice.clear()
+            return
+        link = ""
+        if bar is Bar.GONE and self.model.successor is not None:
+            link = tr("Review the request that took its place")
+        text = words.long_reason(bar, review.current or review.shown)
+        self.notice.say(
+            text, level="warning" if bar in {Bar.GONE, Bar.OWNED} else "error", link=link
+        )
+
+    def _refresh_changed(self, bar: Bar | None) -> None:
+        review = self.model.review
+        showing = bar is Bar.CHANGED and review.current is not None
+        if showing and review.current is not None and self._changed_frame.isHidden():
+            heads = tr("what you read"), tr("what is there now")
+            old, new = draw(text_value(review.shown)), draw(text_value(review.current))
+            self.changed.show_values(old, new, heads)
+            self._changed_frame.show()
+            self.scroller.verticalScrollBar().setValue(0)
+        elif not showing:
+            self._changed_frame.hide()
+
+    def _refresh_shape(self, bar: Bar | None) -> None:
+        current = self.model.review.current
+        shape = "needsyou"
+        if bar is Bar.DECIDED and current is not None:
+            shape = "approved" if current.request.state == "approved" else "denied"
+        elif bar is Bar.GONE:
+            shape = "skipped"
+        self.header.shape.show_state(shape)
+
+    def _on_successor(self) -> None:
+        successor = self.model.successor
+        if successor is not None:
+            self.model.show(successor.key)
+
+    def _on_next(self) -> None:
+        self.model.go(1)
+
+    def _on_back(self) -> None:
+        self.model.go(-1)
+
+    # -- size
+
+    def _on_theme_changed(self) -> None:
+        self._fit_timer.start()
+
+    def _on_laid_out(self) -> None:
+        self._fit_timer.start()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_timer.start()
+
+    def _fit(self) -> None:
+        """Give the exact text the room that is left, and never more than can be seen at once."""
+        viewport = self.scroller.viewport().height()
+        others = self._inner.sizeHint().height() - self.body.sizeHint().height()
+        left = viewport - others - theme().px(40)
+        most = viewport - theme().px(36)
+        self.body.fit(max(left, min(most, theme().px(240))))
+        wanted = self.changed.wanted_height()
+        self.changed.setFixedHeight(max(min(wanted, most), self.changed.least_height()))
+
+    # -- leaving
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self._on_escape()
+        else:
+            super().keyPressEvent(event)
+
+    def _on_escape(self) -> None:
+        """Not now: leave the question, then the countdown, then the window; it never denies."""
+        if self.footer.stop_confirming():
+            return
+        if self.model.review.phase is Phase.RECORDING:
+            self.model.undo()
+            return
+        self.close()
+
+    @override
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self._clock_timer.stop()
+        self._age_timer.stop()
+        self._fit_timer.stop()
+        self.model.close()
+        self.closed.emit(self)
+        super().closeEvent(event)

@@ -1,0 +1,446 @@
+"""The exact content of a request: every line, every hidden character, and proof that it was shown.
+
+`ExactText` draws one page and records which characters have really been on screen; `ExactView`
+adds pages, counts and the end marker (ux.md C7). Nothing is shortened and nothing scrolls sideways.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QTextBlock,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextOption,
+)
+from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
+from typing_extensions import override
+
+from oma_desktop.base.text import ntr, tr
+from oma_desktop.model.visible_json import PageLine
+from oma_desktop.model.visible_text import Mark, Piece
+from oma_desktop.ui import review_words as words
+from oma_desktop.ui.icons import icon_pixmap
+from oma_desktop.ui.theme import theme, theme_host
+
+LINE: Final = 22
+PAD: Final = 12
+_HAN: Final = re.compile(r"[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\uff60]+")
+
+
+class Shown:
+    """The union of character ranges that have been on screen."""
+
+    def __init__(self) -> None:
+        self._ranges: list[tuple[int, int]] = []
+
+    def add(self, start: int, end: int) -> bool:
+        """Add the half-open range; touching ranges melt together. False: it was there already."""
+        if any(a <= start and b >= end for a, b in self._ranges):
+            return False
+        kept: list[tuple[int, int]] = []
+        for a, b in self._ranges:
+            if b < start or a > end:
+                kept.append((a, b))
+            else:
+                start, end = min(a, start), max(b, end)
+        self._ranges = sorted([*kept, (start, end)])
+        return True
+
+    def covers(self, end: int) -> bool:
+        """Say whether everything from 0 to `end` was shown."""
+        return end <= 0 or any(a <= 0 and b >= end for a, b in self._ranges)
+
+    def first_gap(self, end: int) -> int | None:
+        """Return where the first part that was not shown begins."""
+        if self.covers(end):
+            return None
+        if not self._ranges or self._ranges[0][0] > 0:
+            return 0
+        return self._ranges[0][1]
+
+
+class ExactText(QTextEdit):
+    """One page of lines, read only. `seen` is emitted when more of it has been on screen."""
+
+    seen = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._lines: tuple[PageLine, ...] = ()
+        self._shown = Shown()
+        self._chips: list[tuple[int, int]] = []
+        self._tinted: frozenset[int] = frozenset()
+        self._tint = ""
+        self.setReadOnly(True)
+        self.setUndoRedoEnabled(False)
+        self.setAcceptRichText(False)
+        self.setTabChangesFocus(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setProperty("kind", "exact")
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse
+            | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        option = QTextOption()
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        option.setFlags(QTextOption.Flag.IncludeTrailingSpaces)
+        self.document().setDefaultTextOption(option)
+        self.document().setDocumentMargin(0)
+        self._gutter = _Gutter(self)
+        self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        theme_host().theme_changed.connect(self._on_theme_changed)
+
+    # -- content -------------------------------------------------------------------------------
+
+    def show_lines(self, lines: tuple[PageLine, ...], shown: Shown) -> None:
+        """Show one page; `shown` remembers what of it was on screen."""
+        self._lines, self._shown = lines, shown
+        self._fill()
+        self.verticalScrollBar().setValue(0)
+        self.moveCursor(QTextCursor.MoveOperation.Start)
+
+    def tint_lines(self, numbers: frozenset[int], role: str) -> None:
+        """Give these lines the ground of a colour role."""
+        self._tinted, self._tint = numbers, role
+        self.viewport().update()
+
+    @property
+    def whole_was_shown(self) -> bool:
+        """Whether every character of this page has been on screen."""
+        return self._shown.covers(self._end)
+
+    @property
+    def unseen_line(self) -> int | None:
+        """Number of the first line that was not on screen yet."""
+        at = self._shown.first_gap(self._end)
+        if at is None or not self._lines:
+            return None
+        return self._lines[min(self._block(at), len(self._lines) - 1)].number
+
+    @property
+    def _end(self) -> int:
+        return max(self.document().characterCount() - 1, 0)
+
+    def _block(self, at: int) -> int:
+        return self.document().findBlock(at).blockNumber()
+
+    def show_unseen(self) -> None:
+        """Scroll to the first part that was not on screen yet."""
+        at = self._shown.first_gap(self._end)
+        if at is not None:
+            cursor = self.textCursor()
+            cursor.setPosition(at)
+            bar = self.verticalScrollBar()
+            bar.setValue(bar.value() + self.cursorRect(cursor).top())
+
+    def content_height(self) -> int:
+        """Height that shows the page without scrolling, at the present width."""
+        return int(self.document().size().height()) + 2 * self.frameWidth() + 2
+
+    def _on_theme_changed(self) -> None:
+        self._fill()
+
+    def _fill(self) -> None:
+        now = theme()
+        self.setFont(now.font("mono"))
+        self.document().setDefaultFont(now.font("mono"))
+        digits = len(str(self._lines[-1].number)) if self._lines else 1
+        cell = QFontMetricsF(now.font("mono")).horizontalAdvance("0")
+        gutter = now.px(PAD) + int(cell * max(digits, 2)) + now.px(PAD)
+        self.setViewportMargins(gutter, 0, 0, 0)
+        self._gutter.setGeometry(0, 0, gutter, self.height())
+        self._chips = []
+        self.document().clear()
+        cursor = QTextCursor(self.document())
+        cursor.beginEditBlock()
+        for i, entry in enumerate(self._lines):
+            block = _block_format(entry, cell)
+            if i:
+                cursor.insertBlock(block)
+            else:
+                cursor.setBlockFormat(block)
+            self._insert(cursor, entry)
+        cursor.endEditBlock()
+        self.viewport().update()
+        self._gutter.update()
+
+    def _insert(self, cursor: QTextCursor, entry: PageLine) -> None:
+        plain, chip, edge = _formats()
+        cursor.insertText(" " * entry.line.hang, plain)
+        for text, mark in _merged(entry.line.pieces):
+            if mark is None:
+                _insert_plain(cursor, text, plain)
+                continue
+            start = cursor.position()
+            cursor.insertText("<", edge)
+            cursor.insertText(text[1:-1], chip)
+            cursor.insertText(">", edge)
+            self._chips.append((start, cursor.position()))
+
+    # -- what was on screen ----------------------------------------------------------------------
+
+    def _on_scrolled(self) -> None:
+        self._gutter.update()
+
+    def _record(self) -> None:
+        """Remember the lines that lie wholly inside the visible part of the viewport."""
+        region = self.viewport().visibleRegion().boundingRect()
+        if region.isEmpty() or not self.isVisible() or self.window().isMinimized():
+            return
+        top = region.top() + self.verticalScrollBar().value()
+        bottom = top + region.height()
+        bounds = self._whole_lines(top, bottom)
+        if bounds is not None and self._shown.add(*bounds):
+            self.seen.emit()
+
+    def _whole_lines(self, top: int, bottom: int) -> tuple[int, int] | None:
+        layout = self.document().documentLayout()
+        line = theme().px(LINE)
+        hit = layout.hitTest(QPointF(0, top + 1), Qt.HitTestAccuracy.FuzzyHit)
+        block = self.document().findBlock(max(hit, 0))
+        start: int | None = None
+        end = 0
+        while block.isValid():
+            origin = layout.blockBoundingRect(block).top()
+            if origin > bottom:
+                break
+            text = block.layout()
+            for i in range(text.lineCount()):
+                piece = text.lineAt(i)
+                y = origin + piece.y()
+                if y >= top - 1 and y + min(piece.height(), line) <= bottom + 1:
+                    first = block.position() + piece.textStart()
+                    start = first if start is None else start
+                    end = first + piece.textLength()
+                    if i == text.lineCount() - 1:
+                        end = block.position() + block.length()
+            block = block.next()
+        return None if start is None else (start, min(end, self._end))
+
+    # -- drawing -------------------------------------------------------------------------------
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        blocks = list(self._visible_blocks())
+        for block, area in blocks:
+            role = self._ground(block)
+            if role:
+                painter.fillRect(area, theme().color(role))
+        painter.end()
+        super().paintEvent(event)
+        painter = QPainter(self.viewport())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_chips(painter)
+        for block, area in blocks:
+            self._paint_note(painter, block, area)
+        painter.end()
+        self._record()
+
+    def _visible_blocks(self) -> Iterable[tuple[QTextBlock, QRect]]:
+        layout = self.document().documentLayout()
+        offset = self.verticalScrollBar().value()
+        hit = layout.hitTest(QPointF(0, offset), Qt.HitTestAccuracy.FuzzyHit)
+        block = self.document().findBlock(max(hit, 0))
+        while block.isValid():
+            area = layout.blockBoundingRect(block).toAlignedRect()
+            area.translate(0, -offset)
+            if area.top() > self.viewport().height():
+                return
+            yield block, QRect(0, area.top(), self.viewport().width(), area.height())
+            block = block.next()
+
+    def _is_noted(self, block: QTextBlock) -> bool:
+        entry = self._entry(block)
+        return entry is not None and bool(entry.line.marks or entry.line.blank_run)
+
+    def _ground(self, block: QTextBlock) -> str:
+        entry = self._entry(block)
+        if entry is not None and entry.number in self._tinted:
+            return self._tint
+        return "warning.tint" if self._is_noted(block) else ""
+
+    def _entry(self, block: QTextBlock) -> PageLine | None:
+        number = block.blockNumber()
+        return self._lines[number] if number < len(self._lines) else None
+
+    def _paint_chips(self, painter: QPainter) -> None:
+        now = theme()
+        painter.setPen(QPen(now.color("warning.text"), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        first = self.cursorForPosition(self.viewport().rect().topLeft()).position()
+        last = self.cursorForPosition(self.viewport().rect().bottomRight()).position()
+        for start, end in self._chips:
+            if end < first or start > last:
+                continue
+            for area in self._rects(start, end):
+                painter.drawRoundedRect(area, 3, 3)
+
+    def _rects(self, start: int, end: int) -> Iterable[QRectF]:
+        """Where a chip stands; one rectangle per visual line it touches."""
+        a, b = QTextCursor(self.document()), QTextCursor(self.document())
+        a.setPosition(start)
+        b.setPosition(end)
+        left, right = self.cursorRect(a), self.cursorRect(b)
+        height = theme().px(18)
+        if left.top() == right.top():
+            y = left.center().y() - height / 2
+            cell = QFontMetricsF(theme().font("mono")).horizontalAdvance("0")
+            yield QRectF(
+                left.left() + cell * 0.3, y + 0.5, right.left() - left.left() - cell * 0.6, height
+            )
+
+    def _paint_note(self, painter: QPainter, block: QTextBlock, area: QRect) -> None:
+        entry = self._entry(block)
+        text = note_of(entry) if entry is not None else ""
+        if not text:
+            return
+        now = theme()
+        font = now.font("secondary")
+        painter.setFont(font)
+        size = now.px(14)
+        width = int(QFontMetricsF(font).horizontalAdvance(text)) + size + now.px(6)
+        last = self._last_line_end(block)
+        left = area.right() - now.px(PAD) - width
+        if last.x() + now.px(PAD) > left:
+            return
+        line = QRect(left, int(last.y()), width, now.px(LINE))
+        pixmap = icon_pixmap("warning", size=size, role="warning", dpr=self.devicePixelRatioF())
+        painter.drawPixmap(line.left(), line.top() + (line.height() - size) // 2, pixmap)
+        painter.setPen(now.color("warning.text"))
+        line.setLeft(line.left() + size + now.px(6))
+        painter.drawText(line, int(Qt.AlignmentFlag.AlignVCenter), text)
+
+    def _last_line_end(self, block: QTextBlock) -> QPointF:
+        cursor = QTextCursor(block)
+        cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock)
+        spot = self.cursorRect(cursor)
+        return QPointF(spot.right(), spot.center().y() - theme().px(LINE) / 2)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._gutter.setGeometry(0, 0, self._gutter.width(), self.height())
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(theme().px(480), self.content_height())
+
+    def paint_gutter(self, painter: QPainter, width: int) -> None:
+        """Draw line numbers; a line that goes on has none."""
+        now = theme()
+        painter.fillRect(0, 0, width, self.height(), now.color("surface"))
+        painter.fillRect(width - 1, 0, 1, self.height(), now.color("border"))
+        painter.setFont(now.font("mono"))
+        painter.setPen(now.color("text.muted"))
+        for block, area in self._visible_blocks():
+            entry = self._entry(block)
+            if entry is None or entry.goes_on:
+                continue
+            if self._is_noted(block):
+                painter.fillRect(0, area.top(), width - 1, area.height(), now.color("warning.tint"))
+            spot = QRect(0, area.top(), width - now.px(PAD), now.px(LINE))
+            flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            painter.drawText(spot, int(flags), str(entry.number))
+
+
+class _Gutter(QWidget):
+    """The column of line numbers beside the text."""
+
+    def __init__(self, owner: ExactText) -> None:
+        super().__init__(owner)
+        self._owner = owner
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        self._owner.paint_gutter(painter, self.width())
+        painter.end()
+
+
+def note_of(entry: PageLine) -> str:
+    """Return what stands at the right end of a line with something to point out."""
+    if entry.line.blank_run:
+        return ntr(
+            "{n} blank line, more follows", "{n} blank lines, more follows", entry.line.blank_run
+        )
+    marks = entry.line.marks
+    if len(marks) == 1:
+        return tr("{what}, line {n}", what=words.mark_word(marks[0]), n=entry.number)
+    if marks:
+        return tr("{what}, line {n}", what=words.hidden_count(len(marks)), n=entry.number)
+    return ""
+
+
+def _merged(pieces: tuple[Piece, ...]) -> Iterable[tuple[str, Mark | None]]:
+    text = ""
+    for piece in pieces:
+        if piece.mark is None:
+            text += piece.text
+            continue
+        if text:
+            yield text, None
+        text = ""
+        yield piece.text, piece.mark
+    if text:
+        yield text, None
+
+
+def _block_format(entry: PageLine, cell: float) -> QTextBlockFormat:
+    made = QTextBlockFormat()
+    height = QTextBlockFormat.LineHeightTypes.FixedHeight
+    made.setLineHeight(theme().px(LINE), height.value)
+    text = entry.line.text
+    indent = min(len(text) - len(text.lstrip(" ")) + 2, 24) * cell
+    made.setLeftMargin(theme().px(PAD) + indent)
+    made.setTextIndent(-indent)
+    made.setRightMargin(theme().px(PAD))
+    return made
+
+
+def _formats() -> tuple[QTextCharFormat, QTextCharFormat, QTextCharFormat]:
+    now = theme()
+    plain = _format(now.font("mono"), now.color("text"))
+    chip = _format(now.font("mono"), now.color("warning.text"))
+    edge = _format(now.font("mono"), now.color("warning.tint"))
+    return plain, chip, edge
+
+
+def _format(font: QFont, color: QColor) -> QTextCharFormat:
+    made = QTextCharFormat()
+    made.setFont(font)
+    made.setForeground(color)
+    return made
+
+
+def _insert_plain(cursor: QTextCursor, text: str, plain: QTextCharFormat) -> None:
+    """Insert text; Han glyphs get the width of two cells (look.md 4)."""
+    at = 0
+    for run in _HAN.finditer(text):
+        cursor.insertText(text[at : run.start()], plain)
+        cursor.insertText(run.group(), _han(plain))
+        at = run.end()
+    cursor.insertText(text[at:], plain)
+
+
+def _han(plain: QTextCharFormat) -> QTextCharFormat:
+    metrics = QFontMetricsF(plain.font())
+    made = QTextCharFormat(plain)
+    made.setFontLetterSpacingType(QFont.SpacingType.AbsoluteSpacing)
+    space = 2 * metrics.horizontalAdvance("0") - metrics.horizontalAdvance("\u4e2d")
+    made.setFontLetterSpacing(max(space, 0.0))
+    return made

@@ -1,0 +1,149 @@
+"""Exact text with its frame: pages, counts, the end marker, and what has not been shown yet."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from oma_desktop.base.text import ntr, tr
+from oma_desktop.model.visible_json import PageLine, VisibleText, pages
+from oma_desktop.ui import review_words as words
+from oma_desktop.ui.exact_text import LINE, ExactText, Shown
+from oma_desktop.ui.review_parts import Panel, Picture, Text, make_button
+from oma_desktop.ui.theme import theme
+
+FOOT = 25
+
+
+class ExactView(Panel):
+    """Shows a drawn value whole. `shown_whole` is emitted once, when all of it was on screen."""
+
+    shown_whole = Signal()
+    laid_out = Signal()
+
+    def __init__(self) -> None:
+        super().__init__(box=True, line="border.strong")
+        self._cut: tuple[tuple[PageLine, ...], ...] = ((),)
+        self._drawn = VisibleText((), 0, 0)
+        self._shown: list[Shown] = []
+        self._whole: list[bool] = []
+        self._page = 0
+        self._announced = False
+        self.text = ExactText()
+        self.text.seen.connect(self._on_seen)
+        foot = self._make_foot()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(1, 1, 1, 1)
+        column.setSpacing(0)
+        column.addWidget(self.text, 1)
+        column.addWidget(foot)
+
+    def _make_foot(self) -> QWidget:
+        foot = Panel(ground="window", top=True)
+        self._tick = Picture(state="done", size=12)
+        self._progress = Text(use="caption", role="text.muted")
+        self._unseen = make_button(tr("Go to what was not shown"), kind="link")
+        self._unseen.clicked.connect(self._on_unseen)
+        self._back = make_button(tr("Previous page"), kind="link")
+        self._back.clicked.connect(self._on_back)
+        self._place = Text(use="caption", role="text.muted")
+        self._next = make_button(tr("Next page"), kind="link")
+        self._next.clicked.connect(self._on_next)
+        self._counts = Text(use="caption", role="text.muted")
+        row = QHBoxLayout(foot)
+        row.setContentsMargins(12, 0, 12, 0)
+        row.setSpacing(6)
+        for part in (self._tick, self._progress, self._unseen):
+            row.addWidget(part)
+        row.addStretch(1)
+        for part in (self._back, self._place, self._next, self._counts):
+            row.addWidget(part)
+        self._foot = foot
+        return foot
+
+    def show_value(self, drawn: VisibleText) -> None:
+        """Show another value from its beginning; nothing of it counts as shown."""
+        self._drawn = drawn
+        self._cut = pages(drawn.lines)
+        self._shown = [Shown() for _ in self._cut]
+        self._whole = [False for _ in self._cut]
+        self._announced = False
+        self._go(0)
+
+    @property
+    def whole_was_shown(self) -> bool:
+        """Whether every character of every page has been on screen."""
+        return all(self._whole)
+
+    @property
+    def n_pages(self) -> int:
+        """Number of pages."""
+        return len(self._cut)
+
+    def _go(self, page: int) -> None:
+        self._page = page
+        self.text.show_lines(self._cut[page], self._shown[page])
+        self._refresh()
+        self.laid_out.emit()
+
+    def _on_next(self) -> None:
+        if self._page + 1 < len(self._cut):
+            self._go(self._page + 1)
+
+    def _on_back(self) -> None:
+        if self._page > 0:
+            self._go(self._page - 1)
+
+    def _on_unseen(self) -> None:
+        page = next((i for i, whole in enumerate(self._whole) if not whole), self._page)
+        if page != self._page:
+            self._go(page)
+        self.text.show_unseen()
+        self.text.setFocus()
+
+    def _on_seen(self) -> None:
+        self._whole[self._page] = self.text.whole_was_shown
+        self._refresh()
+        if self.whole_was_shown and not self._announced:
+            self._announced = True
+            self.shown_whole.emit()
+
+    def _refresh(self) -> None:
+        done = self.whole_was_shown
+        self._tick.setVisible(done)
+        self._progress.say(tr("end reached") if done else self._not_shown())
+        self._unseen.setVisible(not done)
+        several = len(self._cut) > 1
+        for part in (self._back, self._next, self._place):
+            part.setVisible(several)
+        self._place.setText(tr("page {page} of {pages}", page=self._page + 1, pages=len(self._cut)))
+        self._back.setEnabled(self._page > 0)
+        self._next.setEnabled(self._page + 1 < len(self._cut))
+        n = len(self._drawn.lines)
+        lines = ntr("{n} line", "{n} lines", n)
+        chars = ntr("{n} character", "{n} characters", self._drawn.n_chars)
+        size = words.size(self._drawn.n_bytes)
+        self._counts.setText(
+            tr("{lines}, {characters}, {size}", lines=lines, characters=chars, size=size)
+            if not done
+            else tr(
+                "{lines}, {characters}, {size}, shown whole",
+                lines=lines,
+                characters=chars,
+                size=size,
+            )
+        )
+
+    def _not_shown(self) -> str:
+        line = self.text.unseen_line
+        if line is None:
+            return tr("other pages were not shown yet")
+        return tr("not shown yet from line {n}", n=line)
+
+    def wanted_height(self) -> int:
+        """Height that shows the present page without scrolling."""
+        return self.text.content_height() + theme().px(FOOT) + 4
+
+    def least_height(self) -> int:
+        """Height below which reading makes no sense: three lines."""
+        return theme().px(3 * LINE + FOOT)
