@@ -37,6 +37,7 @@ from oma_desktop.ui.theme import theme, theme_host
 
 LINE: Final = 22
 PAD: Final = 12
+DROP: Final = 2
 _HAN: Final = re.compile(r"[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\uff60]+")
 
 
@@ -89,7 +90,7 @@ class ExactText(QTextEdit):
         self.setAcceptRichText(False)
         self.setTabChangesFocus(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setProperty("kind", "exact")
+        self.setStyleSheet("QTextEdit { border: 0; background: transparent; }")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse
@@ -149,7 +150,7 @@ class ExactText(QTextEdit):
 
     def content_height(self) -> int:
         """Height that shows the page without scrolling, at the present width."""
-        return int(self.document().size().height()) + 2 * self.frameWidth() + 2
+        return int(self.document().size().height()) + theme().px(2 * DROP)
 
     def _on_theme_changed(self) -> None:
         self._fill()
@@ -179,11 +180,13 @@ class ExactText(QTextEdit):
         self._gutter.update()
 
     def _insert(self, cursor: QTextCursor, entry: PageLine) -> None:
-        plain, chip, edge = _formats()
+        plain, chip, edge, quiet = _formats()
         cursor.insertText(" " * entry.line.hang, plain)
         for text, mark in _merged(entry.line.pieces):
             if mark is None:
-                _insert_plain(cursor, text, plain)
+                broken = text.removesuffix("\\n")
+                _insert_plain(cursor, broken, plain)
+                cursor.insertText(text[len(broken) :], quiet)
                 continue
             start = cursor.position()
             cursor.insertText("<", edge)
@@ -257,11 +260,12 @@ class ExactText(QTextEdit):
         hit = layout.hitTest(QPointF(0, offset), Qt.HitTestAccuracy.FuzzyHit)
         block = self.document().findBlock(max(hit, 0))
         while block.isValid():
-            area = layout.blockBoundingRect(block).toAlignedRect()
-            area.translate(0, -offset)
-            if area.top() > self.viewport().height():
+            # a line of fixed height stands on its lower edge: the row is centred around it
+            top = round(layout.blockBoundingRect(block).top()) - offset + theme().px(DROP)
+            if top > self.viewport().height():
                 return
-            yield block, QRect(0, area.top(), self.viewport().width(), area.height())
+            height = block.layout().lineCount() * theme().px(LINE)
+            yield block, QRect(0, top, self.viewport().width(), height)
             block = block.next()
 
     def _is_noted(self, block: QTextBlock) -> bool:
@@ -412,12 +416,13 @@ def _block_format(entry: PageLine, cell: float) -> QTextBlockFormat:
     return made
 
 
-def _formats() -> tuple[QTextCharFormat, QTextCharFormat, QTextCharFormat]:
+def _formats() -> tuple[QTextCharFormat, ...]:
     now = theme()
     plain = _format(now.font("mono"), now.color("text"))
     chip = _format(now.font("mono"), now.color("warning.text"))
     edge = _format(now.font("mono"), now.color("warning.tint"))
-    return plain, chip, edge
+    quiet = _format(now.font("mono"), now.color("text.muted"))
+    return plain, chip, edge, quiet
 
 
 def _format(font: QFont, color: QColor) -> QTextCharFormat:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.model.visible_json import PageLine, VisibleText, pages
@@ -12,7 +13,7 @@ from oma_desktop.ui.exact_text import LINE, ExactText, Shown
 from oma_desktop.ui.review_parts import Panel, Picture, Text, make_button
 from oma_desktop.ui.theme import theme
 
-FOOT = 25
+FOOT = 24
 
 
 class ExactView(Panel):
@@ -31,15 +32,26 @@ class ExactView(Panel):
         self._announced = False
         self.text = ExactText()
         self.text.seen.connect(self._on_seen)
+        self.text.installEventFilter(self)
         foot = self._make_foot()
         column = QVBoxLayout(self)
-        column.setContentsMargins(1, 1, 1, 1)
+        column.setContentsMargins(3, 3, 3, 3)
         column.setSpacing(0)
         column.addWidget(self.text, 1)
         column.addWidget(foot)
 
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The frame shows where the keys go."""
+        if event.type() is QEvent.Type.FocusIn:
+            self.set_ground("surface", "focus", width=theme().focus_width)
+        elif event.type() is QEvent.Type.FocusOut:
+            self.set_ground("surface", "border.strong")
+        return super().eventFilter(watched, event)
+
     def _make_foot(self) -> QWidget:
         foot = Panel(ground="window", top=True)
+        foot.setFixedHeight(theme().px(FOOT))
         self._tick = Picture(state="done", size=12)
         self._progress = Text(use="caption", role="text.muted")
         self._unseen = make_button(tr("Go to what was not shown"), kind="link")
@@ -82,6 +94,7 @@ class ExactView(Panel):
 
     def _go(self, page: int) -> None:
         self._page = page
+        self._foot.setFixedHeight(theme().px(FOOT))
         self.text.show_lines(self._cut[page], self._shown[page])
         self._refresh()
         self.laid_out.emit()
@@ -142,7 +155,7 @@ class ExactView(Panel):
 
     def wanted_height(self) -> int:
         """Height that shows the present page without scrolling."""
-        return self.text.content_height() + theme().px(FOOT) + 4
+        return self.text.content_height() + theme().px(FOOT) + 6
 
     def least_height(self) -> int:
         """Height below which reading makes no sense: three lines."""

@@ -53,8 +53,10 @@ class Body(QWidget):
         self.tabs = QTabBar()
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
+        self.tabs.setStyleSheet("QTabBar { background: transparent; }")
         self.text, self.compare = ExactView(), Compare()
         self.tree, self.tasks = _make_tree(), TaskLists()
+        self._about = Text(use="secondary", role="text.muted")
         self._marks_picture = Picture(meaning="warning", size=14, role="warning")
         self._marks = Text(use="state", role="warning.text")
         self._stack = QStackedWidget()
@@ -75,6 +77,8 @@ class Body(QWidget):
         head = QHBoxLayout()
         head.setSpacing(6)
         head.addWidget(self.tabs)
+        head.addSpacing(6)
+        head.addWidget(self._about)
         head.addStretch(1)
         head.addWidget(self._marks_picture)
         head.addWidget(self._marks)
@@ -96,6 +100,7 @@ class Body(QWidget):
         self.text.show_value(drawn)
         _fill_tree(self.tree, exact_of(row))
         places, raw = self._show_raw(row, drawn)
+        self._about.say(self._what_is_shown(row))
         lists = tasks_of(row.request.content)
         self.tasks.show_lists(lists)
         self._set_tabs(places, has_tasks=bool(lists) and row.request.scope != "tool_call")
@@ -116,6 +121,13 @@ class Body(QWidget):
         checked = draw(content.get("input"))
         heads = tr("raw input, as the model asked"), tr("input, as it will run")
         return self.compare.show_values(raw, checked, heads), raw
+
+    def _what_is_shown(self, row: RequestRow) -> str:
+        if row.request.scope != "tool_call" or not self._text_is_input:
+            return tr("the whole content")
+        if self._raw_differs:
+            return tr("input, changed by the schema check")
+        return tr("input, checked by schema")
 
     def _set_tabs(self, places: int, *, has_tasks: bool) -> None:
         self.tabs.blockSignals(True)

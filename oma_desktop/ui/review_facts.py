@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout
 from oma_desktop.base.text import tr
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.visible_text import marks
-from oma_desktop.ui import review_words as words
 from oma_desktop.ui.review_header import plain
 from oma_desktop.ui.review_parts import ElidedText, Panel, Picture, Text
 from oma_desktop.ui.theme import theme, theme_host
@@ -82,8 +81,6 @@ def covered_pairs(row: RequestRow) -> list[tuple[str, str]]:
         if "continuation" in content:
             pairs.append((tr("Afterwards"), plain(str(content["continuation"]))))
         return pairs
-    same = content.get("rawInput") == content.get("input")
-    checked = tr("checked by schema") if same else tr("changed by the schema check")
     acts = tr("yes") if content.get("consequential") is True else tr("no")
     return [
         (tr("Tool"), plain(str(content.get("toolName", "")))),
@@ -91,7 +88,6 @@ def covered_pairs(row: RequestRow) -> list[tuple[str, str]]:
         (tr("Task"), plain(str(content.get("taskId", "")))),
         (tr("Call"), plain(str(content.get("toolCallId", "")))),
         (tr("Boundary"), boundary),
-        (tr("Input"), checked),
         (tr("Marked"), tr("consequential: {answer}", answer=acts)),
     ]
 
@@ -197,7 +193,6 @@ class Context(QWidget):
                 tr("Similar decisions"),
                 tr("{a} approved, {r} rejected", a=approved, r=rejected),
             )
-        self._add(tr("Asked at"), words.local_time(row.request.requested_at))
 
     def _add(self, label: str, value: str) -> None:
         line = QWidget()

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
 from oma_desktop.base.clock import Clock
@@ -41,6 +48,7 @@ class Footer(Panel):
         self.code.setMaxLength(CODE_LENGTH)
         self.code.setPlaceholderText(tr("code"))
         self.close_button = make_button(tr("Not now"))
+        self.close_button.setStyleSheet("text-align: left;")
         self.esc = _Key("Esc")
         self.approve = HoldButton(clock=clock)
         self.recording = Recording()
@@ -83,7 +91,7 @@ class Footer(Panel):
         key = QHBoxLayout(self.close_button)
         key.setContentsMargins(0, 0, 10, 0)
         key.addStretch(1)
-        key.addWidget(self.esc)
+        key.addWidget(self.esc, 0, Qt.AlignmentFlag.AlignVCenter)
         self.code.setFixedWidth(theme().px(96))
 
     def _connect(self) -> None:
@@ -270,10 +278,10 @@ class Recording(QWidget):
         super().__init__()
         self.text = Text(use="body")
         self.undo = make_button(tr("Undo"))
-        self.undo.setProperty("kind", "small")
+        self.undo.setStyleSheet("min-height: 18px; max-height: 18px; padding: 0 8px;")
         self._full = 0.0
         row = QHBoxLayout(self)
-        row.setContentsMargins(12, 3, 6, 4)
+        row.setContentsMargins(12, 0, 6, 2)
         row.addWidget(self.text, 1)
         row.addWidget(self.undo)
 
@@ -319,6 +327,7 @@ class _Key(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(5, 1, 5, 1)
         row.addWidget(self._text)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
