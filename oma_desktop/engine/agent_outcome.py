@@ -53,21 +53,18 @@ def stopped_status(reason: StopReason) -> tuple[StatusCode, ErrorKind]:
 
 
 def error_info(error: OmaError) -> ErrorInfo:
-    """The facts of an error. The text is the endpoint's own message where it sent one.
-
-    A save or a suspension that failed is not retried: the task would begin again and run its
-    committed calls a second time (DEV-30).
-    """
+    """The facts of an error. The text is the endpoint's own message where it sent one."""
     message = error.facts.get("message")
     status = error.facts.get("status")
     provider = error.facts.get("provider")
+    retryable = error.facts.get("retryable")
     text = message if isinstance(message, str) and message else str(error)
     return ErrorInfo(
         kind=_kind(error),
         code=error.code,
         name=type(error).__name__,
         message=cut_whole(text, ERROR_MESSAGE_LIMIT),
-        retryable=_may_repeat(error),
+        retryable=retryable if isinstance(retryable, bool) else error.retryable,
         http_status=status if isinstance(status, int) else None,
         provider=provider if isinstance(provider, str) else None,
     )
@@ -79,13 +76,6 @@ def failed(result: AgentRunResult, error: OmaError) -> AgentRunResult:
     status = _STATUS.get(info.kind, "error")
     message = cut_whole(info.message or error.code, STATUS_MESSAGE_LIMIT)
     return replace(result, success=False, status=RunStatus(status, message), error_info=info)
-
-
-def _may_repeat(error: OmaError) -> bool:
-    if isinstance(error, StoreError | ApprovalError):
-        return False
-    said = error.facts.get("retryable")
-    return said if isinstance(said, bool) else error.retryable
 
 
 def _kind(error: OmaError) -> ErrorKind:

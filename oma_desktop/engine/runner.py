@@ -8,9 +8,8 @@ result.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.supervisor import Supervisor
@@ -40,21 +39,6 @@ class StructuredOutputInvalid(EngineError):
 
     Facts: `agent`, `problem`.
     """
-
-
-Execute: TypeAlias = Callable[[Team, AgentConfig, AgentJob], Awaitable[AgentRunResult]]
-
-
-def executor(*, clock: Clock, bus: EventBus, supervisor: Supervisor) -> Execute:
-    """Return the function that runs one agent on one job: what an orchestrator is given."""
-
-    async def execute(team: Team, agent: AgentConfig, job: AgentJob) -> AgentRunResult:
-        runner = AgentRunner(
-            job, agent=agent, team=team, clock=clock, bus=bus, supervisor=supervisor
-        )
-        return await runner.run()
-
-    return execute
 
 
 def new_call_id() -> str:
@@ -154,7 +138,7 @@ class AgentRunner:
             return False
         if self._state.budget_exceeded:
             await self._complete(Boundary.TERMINATED)
-            return False
+            return True
         if self._state.turns >= self._turn_limit():
             self._warn("MAX_TURNS_REACHED")
             return False

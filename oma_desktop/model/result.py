@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
-from oma_desktop.model.approval import ApprovalRequest
-from oma_desktop.model.checkpoint import InFlightEntry
+from oma_desktop.model.approval import ApprovalDecision, ApprovalRequest
+from oma_desktop.model.checkpoint import InFlightEntry, TaskSnapshot
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.message import Message, TokenUsage, ToolCallRecord
 
@@ -120,19 +121,6 @@ class RunIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskIdentity:
-    """Which task a runner works for: what scripted models, tools and gates are told.
-
-    `attempt` counts retries of the task inside this process, from 1.
-    """
-
-    run_id: str
-    task_id: str
-    task_title: str
-    attempt: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class AgentRunResult:
     """What one agent run gave. Lists are the runner's own and are not changed afterwards.
 
@@ -184,3 +172,62 @@ class AgentRunResult:
         if self.pending_approvals:
             doc["pendingApprovals"] = cast("JsonValue", list(self.pending_approvals))
         return doc
+
+
+@dataclass(frozen=True, slots=True)
+class RunMetrics:
+    """Numbers of a run (engine.md 1.7). `total_tokens` and times are those of this attempt."""
+
+    completed: int
+    failed: int
+    unfinished: int
+    total_tokens: TokenUsage
+    retries: int = 0
+    durations_ms: tuple[int, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """The peer's key names; times are absent when no task ran."""
+        doc: JsonObject = {
+            "completedCount": self.completed,
+            "failureCount": self.failed,
+            "errorCount": self.failed + self.unfinished,
+            "totalTokens": cast("JsonValue", self.total_tokens),
+            "totalRetries": self.retries,
+        }
+        if self.durations_ms:
+            doc["minDurationMs"] = min(self.durations_ms)
+            doc["maxDurationMs"] = max(self.durations_ms)
+            doc["avgDurationMs"] = round(sum(self.durations_ms) / len(self.durations_ms))
+            doc["totalDurationMs"] = sum(self.durations_ms)
+        return doc
+
+
+@dataclass(frozen=True, slots=True)
+class TeamRunResult:
+    """What `run_tasks` and `restore` give back (engine.md 1.7).
+
+    `task_results` holds one JSON AgentRunResult per task that has one, also of earlier attempts.
+    `total_usage` counts all attempts. `log` is what a `RunLog` heard, when there was one.
+    """
+
+    status: RunStatus
+    identity: RunIdentity
+    tasks: tuple[TaskSnapshot, ...] = ()
+    task_results: Mapping[str, JsonObject] = field(default_factory=dict)
+    total_usage: TokenUsage = field(default_factory=no_usage)
+    pending_approvals: tuple[ApprovalRequest, ...] = ()
+    approval_decisions: tuple[ApprovalDecision, ...] = ()
+    plan_revisions: tuple[JsonObject, ...] = ()
+    metrics: RunMetrics | None = None
+    error_info: ErrorInfo | None = None
+    goal: str | None = None
+    plan_only: bool = False
+    metadata: JsonObject | None = None
+    flags: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    log: JsonObject | None = None
+
+    @property
+    def success(self) -> bool:
+        """Always `status.code == "ok"`."""
+        return self.status.code == "ok"

@@ -1,0 +1,175 @@
+"""Durable approvals of a live run: asking, and using what was decided (engine.md 5.3-5.5)."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from oma_desktop.base.clock import Clock
+from oma_desktop.base.lanes import Lanes
+from oma_desktop.engine.boundaries import Boundary
+from oma_desktop.engine.bus import EventBus
+from oma_desktop.engine.checkpointing import CheckpointWriter
+from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.snapshotting import frozen_entry
+from oma_desktop.model.approval import ApprovalRequest, ApprovalScope
+from oma_desktop.model.approval_rules import create_request, request_hash
+from oma_desktop.model.checkpoint import InFlightEntry, PendingToolCall, TaskSnapshot
+from oma_desktop.model.errors import (
+    ApprovalError,
+    AtomicStoreRequired,
+    IntegrityMismatch,
+    StaleDecision,
+    StoreError,
+)
+from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.store.ledger import ApprovalLedger
+
+
+class Approvals:
+    """The approval side of one attempt.
+
+    `writer` None: a run without checkpoint; `ledger` None: its store cannot decide atomically.
+    Nothing can be suspended then (engine.md 5.4, fail-closed list).
+    """
+
+    def __init__(
+        self,
+        state: RunState,
+        *,
+        writer: CheckpointWriter | None,
+        ledger: ApprovalLedger | None,
+        lanes: Lanes,
+        clock: Clock,
+        bus: EventBus,
+    ) -> None:
+        self._state = state
+        self._writer = writer
+        self._ledger = ledger
+        self._lanes = lanes
+        self._clock = clock
+        self._bus = bus
+
+    def able(self) -> tuple[CheckpointWriter, ApprovalLedger]:
+        """Return what a suspension needs, or raise AtomicStoreRequired."""
+        if self._writer is None or self._ledger is None:
+            raise AtomicStoreRequired(
+                "APPROVAL_ATOMIC_STORE_REQUIRED", checkpoint=self._writer is not None
+            )
+        return self._writer, self._ledger
+
+    async def suspend_dispatch(self, task: TaskSnapshot, reason: str | None) -> ApprovalRequest:
+        """Put the task before a reviewer: save, ledger row, announcement, in this order.
+
+        Raises ApprovalError, and IntegrityMismatch when the save failed; nothing is pending then.
+        """
+        writer, ledger = self.able()
+        content: JsonObject = {"kind": "task_dispatch", "task": cast("JsonValue", task)}
+        request = await self._request("task_dispatch", task["id"], content, reason)
+        self._state.pending[request["id"]] = request
+        try:
+            await writer.save_strict("dispatch_suspended")
+        except StoreError as error:
+            self._state.pending.pop(request["id"], None)
+            raise IntegrityMismatch(
+                "APPROVAL_INTEGRITY_ERROR", reason="not_saved", cause=error.code
+            ) from error
+        await self._lanes.store(ledger.ensure, request)
+        self._bus.emit("approval_pending", data=cast("JsonObject", request))
+        return request
+
+    def take_dispatch(self, task: TaskSnapshot) -> bool:
+        """Use up an approved dispatch of this task, if there is one.
+
+        Raises StaleDecision when the task is not byte for byte what was reviewed.
+        """
+        request = self._state.dispatch_request(task["id"])
+        if request is None:
+            return False
+        decision = self._state.decisions.get(request["id"])
+        if decision is None or decision["decision"] != "approved":
+            return False
+        content: JsonObject = {"kind": "task_dispatch", "task": cast("JsonValue", task)}
+        if request_hash("task_dispatch", task["id"], content) != request["requestHash"]:
+            raise StaleDecision("APPROVAL_STALE_DECISION", id=request["id"], task=task["id"])
+        del self._state.pending[request["id"]]
+        return True
+
+    async def suspend_call(
+        self,
+        boundaries: TaskBoundaries,
+        entry: InFlightEntry,
+        call_id: str,
+        content: JsonObject,
+        reason: str | None,
+    ) -> ApprovalRequest:
+        """Put one tool call before a reviewer (engine.md 5.4, right column)."""
+        _, ledger = self.able()
+        boundary = f"{boundaries.task_id}:{call_id}"
+        request = await self._request("tool_call", boundary, content, reason)
+        call = pending_call(entry, call_id)
+        call["approvalRequest"] = request
+        try:
+            await boundaries.save_strict(entry, Boundary.CALL_SUSPENDED)
+        except StoreError:
+            del call["approvalRequest"]
+            raise
+        await self._lanes.store(ledger.ensure, request)
+        self._bus.emit(
+            "approval_pending",
+            agent=entry["assignee"],
+            task=entry["taskId"],
+            data=cast("JsonObject", request),
+        )
+        return request
+
+    async def _request(
+        self, scope: ApprovalScope, boundary: str, content: JsonObject, reason: str | None
+    ) -> ApprovalRequest:
+        """Build a request, or take the stored one when the same thing was asked before (W38)."""
+        _, ledger = self.able()
+        request = create_request(
+            run_id=self._state.identity.run_id,
+            scope=scope,
+            boundary=boundary,
+            content=content,
+            requested_at=self._clock.now(),
+            reason=reason,
+        )
+        row = await self._lanes.store(ledger.get, request["id"])
+        return request if row is None else row["request"]
+
+
+class TaskBoundaries:
+    """The `Boundaries` a runner saves through; it works for one task of a checkpointed run."""
+
+    def __init__(
+        self, task_id: str, state: RunState, writer: CheckpointWriter, approvals: Approvals
+    ) -> None:
+        self.task_id = task_id
+        self._state = state
+        self._writer = writer
+        self._approvals = approvals
+
+    async def save(self, entry: InFlightEntry, boundary: Boundary) -> None:
+        """Best effort (engine.md 3.6)."""
+        self._state.entries[self.task_id] = frozen_entry(entry)
+        await self._writer.save(boundary.value)
+
+    async def save_strict(self, entry: InFlightEntry, boundary: Boundary) -> None:
+        """Raise StoreError when the state is not on disk."""
+        self._state.entries[self.task_id] = frozen_entry(entry)
+        await self._writer.save_strict(boundary.value)
+
+    async def request_approval(
+        self, entry: InFlightEntry, call_id: str, content: JsonObject, reason: str | None
+    ) -> ApprovalRequest:
+        """Suspend one call; raises ApprovalError or StoreError, then nothing is pending."""
+        return await self._approvals.suspend_call(self, entry, call_id, content, reason)
+
+
+def pending_call(entry: InFlightEntry, call_id: str) -> PendingToolCall:
+    """The open call of an entry; raises ApprovalError APPROVAL_VALIDATION_ERROR."""
+    for call in entry.get("pendingToolCalls", ()):
+        if call["call"]["id"] == call_id and "commit" not in call:
+            return call
+    raise ApprovalError("APPROVAL_VALIDATION_ERROR", reason="call_gone", call=call_id)

@@ -1,0 +1,169 @@
+"""One attempt from its first save to its last (engine.md 2.3, 2.8; formats.md 2.12)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from oma_desktop.base.clock import Clock
+from oma_desktop.base.ms_iso import to_ms_iso
+from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.approvals import Approvals
+from oma_desktop.engine.attempt import Attempt, Execute, Services
+from oma_desktop.engine.bus import EventBus
+from oma_desktop.engine.cancel import CancelToken, StopReason
+from oma_desktop.engine.checkpointing import CheckpointWriter
+from oma_desktop.engine.control import RunControl, Stop, fatal
+from oma_desktop.engine.dispatcher import Dispatcher
+from oma_desktop.engine.heartbeat import beating
+from oma_desktop.engine.options import RestoreOptions, RunOptions
+from oma_desktop.engine.places import ledger_of
+from oma_desktop.engine.queue import RUN_ABORTED
+from oma_desktop.engine.results import final_status, team_result
+from oma_desktop.engine.run_log import RunLog
+from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.runner import AgentRunner
+from oma_desktop.engine.scheduling import AgentChooser, check_requirements
+from oma_desktop.engine.team import AgentJob, Team
+from oma_desktop.engine.tools.grants import granted
+from oma_desktop.model.errors import Locked
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.result import AgentRunResult, RunStatus, TeamRunResult
+from oma_desktop.model.team import AgentConfig, OrchestratorOptions
+from oma_desktop.store.checkpoint import Checkpoint
+
+SYNTHESIS_NOT_AVAILABLE = "SYNTHESIS_NOT_AVAILABLE"
+
+
+def run_agent(*, clock: Clock, bus: EventBus, supervisor: Supervisor) -> Execute:
+    """How agents run by default: the built-in runner."""
+
+    async def execute(team: Team, agent: AgentConfig, job: AgentJob) -> AgentRunResult:
+        runner = AgentRunner(
+            job, agent=agent, team=team, clock=clock, bus=bus, supervisor=supervisor
+        )
+        return await runner.run()
+
+    return execute
+
+
+class AttemptRun:
+    """Wires one attempt together and brings it to its end. Used once."""
+
+    def __init__(
+        self,
+        team: Team,
+        orchestrator: OrchestratorOptions,
+        services: Services,
+        *,
+        state: RunState,
+        options: RunOptions | RestoreOptions,
+        place: Checkpoint | None,
+    ) -> None:
+        self._services = services
+        self._state = state
+        self._lock = options.checkpoint.lock if options.checkpoint is not None else None
+        self._token = CancelToken(options.token)
+        self._control = RunControl(self._token)
+        self._writer: CheckpointWriter | None = None
+        ledger = None
+        if place is not None and options.checkpoint is not None:
+            ledger = ledger_of(options.checkpoint.store, services.clock)
+            self._writer = CheckpointWriter(
+                place, state, lanes=services.lanes, clock=services.clock, bus=services.bus
+            )
+        approvals = Approvals(
+            state,
+            writer=self._writer,
+            ledger=ledger,
+            lanes=services.lanes,
+            clock=services.clock,
+            bus=services.bus,
+        )
+        chooser = AgentChooser(
+            orchestrator.scheduling_strategy,
+            team.config.agents,
+            grants=lambda agent: frozenset(t.name for t in granted(agent, team.tools)),
+            default_provider=orchestrator.default_provider,
+        )
+        self._attempt = Attempt(
+            team=team,
+            options=orchestrator,
+            services=services,
+            state=state,
+            control=self._control,
+            approvals=approvals,
+            chooser=chooser,
+            writer=self._writer,
+        )
+
+    async def run(self) -> TeamRunResult:
+        """Run to the end, a suspension or a stop. Raises what ends a run as a fault."""
+        attempt = self._attempt
+        roster = {a.name: a for a in attempt.team.config.agents}
+        check_requirements(attempt.state.queue, attempt.chooser, roster)
+        log = RunLog(self._services.bus)
+        self._announce("run_start")
+        try:
+            async with beating(
+                self._lock,
+                clock=self._services.clock,
+                lanes=self._services.lanes,
+                supervisor=self._services.supervisor,
+                on_lost=self._lock_lost,
+            ):
+                # The attempt number is durable before anything happens in its name (W26).
+                await attempt.save("attempt_started")
+                await Dispatcher(attempt).run()
+                return await self._finish(log)
+        finally:
+            log.close()
+            self._control.close()
+
+    async def only_end(self, status: RunStatus, by: str) -> TeamRunResult:
+        """Save that the run ended without running anything."""
+        self._state.end = self._end_fact(status, by)
+        await self._attempt.save("run_ended")
+        self._control.close()
+        return team_result(self._state, status)
+
+    async def _finish(self, log: RunLog) -> TeamRunResult:
+        stop = self._control.stop
+        status, by, error = final_status(self._state, stop)
+        if self._state.mode == "runTeam" and status.code == "ok":
+            self._state.warnings.append(SYNTHESIS_NOT_AVAILABLE)
+            self._services.bus.emit("warning", data={"code": SYNTHESIS_NOT_AVAILABLE})
+        self._state.end = self._end_fact(status, by)
+        await self._attempt.save("run_ended")
+        if stop is not None and status.code != "suspended":
+            self._skip_the_rest(stop)
+        self._announce("run_end", status.code)
+        if stop is not None and stop.raises is not None:
+            raise stop.raises
+        return replace(team_result(self._state, status, error), log=log.to_json())
+
+    def _skip_the_rest(self, stop: Stop) -> None:
+        """Only now, after the last save: what a stop skips stays as it was in the file (DEV-12)."""
+        for task_id, outcome in list(self._state.outcomes.items()):
+            if task_id in self._state.parked and not outcome.success:
+                self._state.queue.fail(task_id, outcome.status.code)
+        for task_id in self._state.queue.skip_remaining(
+            RUN_ABORTED if stop.by == "operator" else f"Skipped: {stop.status.code}."
+        ):
+            self._services.bus.emit("task_skipped", task=task_id)
+
+    def _lock_lost(self, error: Locked) -> None:
+        """Somebody else writes this store now: stop at once and write nothing more."""
+        if self._writer is not None:
+            self._writer.forbid(error)
+        self._control.ask(fatal(error))
+        self._token.stop(StopReason.CANCEL)
+
+    def _end_fact(self, status: RunStatus, by: str) -> JsonObject:
+        return {"status": status.code, "at": to_ms_iso(self._services.clock.now()), "by": by}
+
+    def _announce(self, event: str, status: str | None = None) -> None:
+        identity = self._state.identity
+        facts: dict[str, object] = {"runId": identity.run_id, "attempt": identity.attempt}
+        if status is not None:
+            facts["status"] = status
+        self._services.bus.emit(event, data=facts)

@@ -1,0 +1,102 @@
+"""Saving a run: one save at a time, the latest wins (engine.md 7.5; formats.md 2.9)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from oma_desktop.base.clock import Clock
+from oma_desktop.base.lanes import Lanes
+from oma_desktop.base.ms_iso import to_ms_iso
+from oma_desktop.engine.bus import EventBus
+from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.snapshotting import Captured, SnapshotEncoder, capture
+from oma_desktop.model.errors import OmaError, StoreError, WriteFailed
+from oma_desktop.store.checkpoint import Checkpoint
+
+SAVE_FAILED: Final = "checkpoint_save_failed"
+
+
+class CheckpointWriter:
+    """Saves one run.
+
+    Invariants: saves never overlap; a snapshot is taken in one synchronous step when its save
+    starts; a waiter returns only after a save that started after its call; waiters that one save
+    covers share it, except strict ones, which always get a save of their own. After `forbid` (the
+    writer lock was lost) nothing is written any more.
+    """
+
+    def __init__(
+        self, checkpoint: Checkpoint, state: RunState, *, lanes: Lanes, clock: Clock, bus: EventBus
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._state = state
+        self._lanes = lanes
+        self._clock = clock
+        self._bus = bus
+        self._encoder = SnapshotEncoder()
+        self._turn = asyncio.Lock()
+        self._asked = 0
+        self._covered = 0
+        self._last_ok = True
+        self._forbidden: OmaError | None = None
+        self.saves = 0
+
+    @property
+    def key(self) -> str:
+        """The store key of this run."""
+        return self._checkpoint.key
+
+    def forbid(self, error: OmaError) -> None:
+        """Never write again; later saves fail with this error."""
+        self._forbidden = error
+
+    async def save(self, boundary: str) -> bool:
+        """Best effort: False when the state did not reach the disk, which was announced then."""
+        self._asked += 1
+        mine = self._asked
+        async with self._turn:
+            if self._covered >= mine:
+                return self._last_ok
+            try:
+                await self._write(boundary)
+            except StoreError as error:
+                self._last_ok = False
+                self._bus.emit(
+                    "error", data={"kind": SAVE_FAILED, "code": error.code, "error": str(error)}
+                )
+            else:
+                self._last_ok = True
+            return self._last_ok
+
+    async def save_strict(self, boundary: str) -> None:
+        """Return only when the state is on disk; raises StoreError."""
+        self._asked += 1
+        async with self._turn:
+            self._last_ok = False
+            await self._write(boundary)
+            self._last_ok = True
+
+    async def _write(self, boundary: str) -> None:
+        state = self._state
+        memory = None
+        if state.embed_memory and state.memory is not None:
+            memory = await state.memory.picture()
+        # From here to the hand-over nothing may wait: this is the one synchronous step (DEV-03).
+        self._covered = self._asked
+        moment = capture(state, now=to_ms_iso(self._clock.now()), memory=memory)
+        size = await self._lanes.store(self._encode_and_save, moment)
+        self.saves += 1
+        self._bus.emit(
+            "checkpoint_saved", data={"key": self.key, "bytes": size, "boundary": boundary}
+        )
+
+    def _encode_and_save(self, moment: Captured) -> int:
+        """On the store lane."""
+        if self._forbidden is not None:
+            raise WriteFailed("CHECKPOINT_FORBIDDEN", cause=self._forbidden.code)
+        text = self._encoder.encode(moment)
+        self._checkpoint.save_text(
+            text, run_id=self._state.identity.run_id, created_at=moment.created_at
+        )
+        return len(text)

@@ -1,0 +1,116 @@
+"""The event-driven dispatcher: what may run, runs; the rest waits for news (engine.md 2.3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from oma_desktop.engine.attempt import Attempt
+from oma_desktop.engine.control import Stop, broken, fatal
+from oma_desktop.engine.scheduling import ReadyQueue
+from oma_desktop.engine.task_work import TaskWork
+from oma_desktop.model.errors import OmaError
+from oma_desktop.model.result import ErrorInfo, RunStatus
+
+
+class Dispatcher:
+    """Runs everything that can run, then returns.
+
+    Invariants: at most `max_concurrency` tasks work at once; a dependent starts only after its
+    dependency was saved and announced; an open approval holds its own task only (P14); each pass
+    over the state is caused by a change of it (P03, P04: `passes` counts them).
+    """
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._state = attempt.state
+        self._control = attempt.control
+        self._ready = ReadyQueue(attempt.options.scheduling_strategy, self._state.queue.tasks)
+        self._work = TaskWork(attempt, on_ready=self._on_ready, on_gone=self._on_gone)
+        self._running: dict[asyncio.Task[None], str] = {}
+        self.passes = 0
+
+    async def run(self) -> None:
+        """Return when nothing runs and nothing more can start."""
+        self._fill()
+        while True:
+            self.passes += 1
+            self._control.looking()
+            self._check_budget()
+            if self._control.stop is None:
+                self._admit()
+            if not self._running:
+                return
+            await self._control.changed()
+
+    # ------------------------------------------------------------------ admission
+
+    def _fill(self) -> None:
+        """Everything that is pending now; what waits for a person stays out."""
+        for task in self._state.queue.with_status("pending"):
+            if not self._state.waits_for_decision(task["id"]):
+                self._push(task["id"])
+
+    def _push(self, task_id: str) -> None:
+        request = self._state.dispatch_request(task_id)
+        self._ready.push(task_id, first=request is not None)
+
+    def _on_ready(self, task_ids: list[str]) -> None:
+        for task_id in task_ids:
+            if self._state.queue.status(task_id) == "pending":
+                self._push(task_id)
+        self._control.wake()
+
+    def _on_gone(self, task_ids: list[str]) -> None:
+        for task_id in task_ids:
+            self._ready.remove(task_id)
+
+    def _admit(self) -> None:
+        while len(self._running) < self._attempt.options.max_concurrency:
+            task_id = self._ready.pop()
+            if task_id is None:
+                return
+            if not self._assign(task_id):
+                return
+            self._start(task_id)
+
+    def _assign(self, task_id: str) -> bool:
+        """Name an agent where none is named; a task nobody can do stops the run."""
+        task = self._state.queue.get(task_id)
+        if "assignee" in task:
+            return True
+        try:
+            name = self._attempt.chooser.choose(task, self._load())
+        except OmaError as error:
+            self._control.ask(fatal(error))
+            return False
+        self._state.queue.assign(task_id, name)
+        return True
+
+    def _load(self) -> Counter[str]:
+        busy = (self._state.queue.get(task_id) for task_id in self._running.values())
+        return Counter(t["assignee"] for t in busy if "assignee" in t)
+
+    def _start(self, task_id: str) -> None:
+        task = self._attempt.services.supervisor.spawn(
+            self._work.run(task_id), name=f"task {task_id}"
+        )
+        assert task is not None
+        self._running[task] = task_id
+        task.add_done_callback(self._settled)
+
+    def _settled(self, task: asyncio.Task[None]) -> None:
+        del self._running[task]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # A bug, reported by the supervisor. The rest drains; the last safe state stays.
+            self._control.ask(broken(error))
+        self._control.wake()
+
+    def _check_budget(self) -> None:
+        budget = self._state.budget
+        if budget.exceeded and self._control.stop is None:
+            facts = {"used": budget.used, "budget": budget.limit}
+            self._attempt.services.bus.emit("budget_exceeded", data=facts)
+            message = f"used={budget.used}, budget={budget.limit}"
+            info = ErrorInfo("budget", code="TOKEN_BUDGET_EXCEEDED", message=message)
+            self._control.ask(Stop(RunStatus("budget_exhausted", info.code), "budget", error=info))

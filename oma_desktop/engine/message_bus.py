@@ -1,0 +1,77 @@
+"""Messages between agents of a team (engine.md 1.2; formats.md 1.6.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, cast
+
+from oma_desktop.model.checkpoint import MessageBusSnapshot
+from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.json_value import JsonObject
+
+EVERYONE: Final = "*"
+
+
+class MessageBus:
+    """All messages in order, and who has read what. Messages are never changed once sent."""
+
+    def __init__(self, *, now: Callable[[], str], new_id: Callable[[], str]) -> None:
+        self._now = now
+        self._new_id = new_id
+        self._messages: list[JsonObject] = []
+        self._read: dict[str, list[str]] = {}
+
+    def send(self, sender: str, to: str, content: str) -> JsonObject:
+        """Send to one agent, or to everyone but the sender with `*`."""
+        message: JsonObject = {
+            "id": self._new_id(),
+            "from": sender,
+            "to": to,
+            "content": content,
+            "timestamp": self._now(),
+        }
+        self._messages.append(message)
+        return message
+
+    def addressed_to(self, agent: str) -> list[JsonObject]:
+        """Every message for an agent, read or not, oldest first."""
+        return [
+            m
+            for m in self._messages
+            if m["to"] == agent or (m["to"] == EVERYONE and m["from"] != agent)
+        ]
+
+    def unread(self, agent: str) -> list[JsonObject]:
+        """Messages for an agent it has not marked as read."""
+        read = set(self._read.get(agent, ()))
+        return [m for m in self.addressed_to(agent) if m["id"] not in read]
+
+    def mark_read(self, agent: str, message_ids: list[str]) -> None:
+        """Remember that an agent has read these messages."""
+        known = self._read.setdefault(agent, [])
+        known.extend(i for i in dict.fromkeys(message_ids) if i not in known)
+
+    def snapshot(self) -> MessageBusSnapshot:
+        """The checkpoint form; messages are shared, lists are fresh."""
+        return {
+            "version": 1,
+            "messages": list(self._messages),
+            "readState": [
+                {"agentName": agent, "messageIds": list(ids)} for agent, ids in self._read.items()
+            ],
+        }
+
+    def restore(self, snapshot: MessageBusSnapshot) -> None:
+        """Replace messages and read state. Raises InvalidInput BUS_SNAPSHOT_VERSION."""
+        check_bus_snapshot(snapshot)
+        self._messages = list(snapshot["messages"])
+        self._read = {
+            str(row["agentName"]): list(cast("list[str]", row["messageIds"]))
+            for row in snapshot["readState"]
+        }
+
+
+def check_bus_snapshot(snapshot: MessageBusSnapshot) -> None:
+    """Raise InvalidInput BUS_SNAPSHOT_VERSION when it cannot be restored."""
+    if cast("object", snapshot.get("version")) != 1:
+        raise InvalidInput("BUS_SNAPSHOT_VERSION", found=snapshot.get("version"))

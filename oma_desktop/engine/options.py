@@ -1,0 +1,77 @@
+"""What a caller may ask of one run or restore (engine.md 1.6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.team import TaskSpec
+from oma_desktop.store.memory import MemoryStore
+
+
+class HeldLock(Protocol):
+    """The writer lock of the store (formats.md 1.7), as far as the engine uses it; blocking."""
+
+    @property
+    def held(self) -> bool:
+        """Whether it is ours now."""
+        ...
+
+    def acquire(self) -> None:
+        """Take it; raises Locked when another writer lives."""
+        ...
+
+    def beat(self) -> None:
+        """Say that we live; raises Locked LOCK_LOST when it is no longer ours."""
+        ...
+
+    def release(self) -> bool:
+        """Give it back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointOptions:
+    """Where a run is saved.
+
+    `key` beats `run_id`; with neither, a new run uses its own run id (P11) and a restore takes the
+    default key, else the only checkpoint of the store. `lock` is taken if it is not held yet and
+    given back at the end of the attempt; None where nobody else can write (a store in memory).
+    """
+
+    store: MemoryStore
+    run_id: str | None = None
+    key: str | None = None
+    lock: HeldLock | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of `run_tasks`. `max_token_budget` combines with the orchestrator's by minimum."""
+
+    run_id: str | None = None
+    metadata: JsonObject | None = None
+    checkpoint: CheckpointOptions | None = None
+    max_token_budget: int | None = None
+    token: CancelToken = field(default_factory=CancelToken)
+    goal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreOptions:
+    """Options of `restore`.
+
+    `specs` are run when the store holds no checkpoint, and ignored otherwise. `retry_failed`
+    opens failed tasks again, with what failed or was skipped because of them.
+    """
+
+    checkpoint: CheckpointOptions
+    run_id: str | None = None
+    metadata: JsonObject | None = None
+    max_token_budget: int | None = None
+    token: CancelToken = field(default_factory=CancelToken)
+    goal: str | None = None
+    retry_failed: bool = False
+    specs: tuple[TaskSpec, ...] | None = None

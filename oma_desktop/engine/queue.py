@@ -1,0 +1,254 @@
+"""The live task queue: states, transitions and cascades (engine.md 2.1). No I/O, no asyncio.
+
+Tasks are JSON documents (formats.md 2.6.3) that are replaced, never changed in place, so that a
+snapshot may keep references to them while the run goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Literal, TypeAlias, cast
+
+from oma_desktop.model.checkpoint import QueueSnapshot, TaskSnapshot, TaskStatus
+from oma_desktop.model.errors import PlanRejected, TaskFailed
+
+QueueEvent: TypeAlias = Literal["ready", "complete", "failed", "skipped", "all_complete"]
+Listener: TypeAlias = Callable[[QueueEvent, str], None]
+
+TERMINAL: Final = frozenset(("completed", "failed", "skipped"))
+UNSTARTED: Final = frozenset(("pending", "blocked"))
+RUN_ABORTED: Final = "Skipped: run aborted."
+APPROVAL_REJECTED: Final = "Skipped: durable approval rejected."
+
+_ORDER: Final = (
+    "id",
+    "title",
+    "description",
+    "status",
+    "assignee",
+    "dependsOn",
+    "memoryScope",
+    "dependencyPayload",
+    "role",
+    "priority",
+    "metadata",
+    "requires",
+    "result",
+    "createdAt",
+    "updatedAt",
+    "maxRetries",
+    "retryDelayMs",
+    "retryBackoff",
+    "supersededByRevision",
+    "recoveredByRevision",
+)
+_PARTITIONS: Final = (
+    ("pending", "pending"),
+    ("inProgress", "in_progress"),
+    ("completed", "completed"),
+    ("failed", "failed"),
+    ("blocked", "blocked"),
+    ("skipped", "skipped"),
+)
+
+
+def in_writer_order(task: TaskSnapshot) -> TaskSnapshot:
+    """Return the task with its keys in the writer's order, unknown keys last (formats.md 2.6.3)."""
+    known = {key: task[key] for key in _ORDER if key in task}
+    return cast("TaskSnapshot", {**known, **task})
+
+
+def queue_document(tasks: list[TaskSnapshot], extra: QueueSnapshot | None = None) -> QueueSnapshot:
+    """Return the queue snapshot of these tasks; `extra` lends plan revisions and unknown keys."""
+    doc: dict[str, object] = {"version": 1, "tasks": tasks}
+    for name, status in _PARTITIONS:
+        doc[name] = [t["id"] for t in tasks if t["status"] == status]
+    if extra is not None:
+        doc |= {key: value for key, value in extra.items() if key not in doc}
+        doc["version"] = extra["version"]
+    return cast("QueueSnapshot", doc)
+
+
+class TaskQueue:
+    """All tasks of a run in insertion order.
+
+    Invariants: ids are unique; a terminal task is never opened again; `blocked` becomes `pending`
+    exactly when its last dependency completes; a cascade never touches a task in progress.
+    `now` gives ms-ISO text. The listener hears each change right after it happened.
+    """
+
+    def __init__(self, *, now: Callable[[], str], listener: Listener | None = None) -> None:
+        self._now = now
+        self._listener = listener or (lambda _event, _task_id: None)
+        self._tasks: dict[str, TaskSnapshot] = {}
+        self._dependents: dict[str, list[str]] = {}
+        self._waiting_for: dict[str, int] = {}
+        self._open = 0
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def __iter__(self) -> Iterator[TaskSnapshot]:
+        return iter(list(self._tasks.values()))
+
+    def __contains__(self, task_id: object) -> bool:
+        return task_id in self._tasks
+
+    def get(self, task_id: str) -> TaskSnapshot:
+        """Return the task as it is now; raises TaskFailed TASK_UNKNOWN."""
+        task = self._tasks.get(task_id)
+        if task is None:
+            raise TaskFailed("TASK_UNKNOWN", task=task_id)
+        return task
+
+    def status(self, task_id: str) -> TaskStatus:
+        """Return the present status of a known task."""
+        return self.get(task_id)["status"]
+
+    @property
+    def complete(self) -> bool:
+        """True when no task is open; true for an empty queue too."""
+        return self._open == 0
+
+    @property
+    def tasks(self) -> list[TaskSnapshot]:
+        """The tasks now, in queue order; the list is the caller's."""
+        return list(self._tasks.values())
+
+    def with_status(self, *wanted: TaskStatus) -> list[TaskSnapshot]:
+        """The tasks that have one of the statuses, in queue order."""
+        return [t for t in self._tasks.values() if t["status"] in wanted]
+
+    # ------------------------------------------------------------------ loading
+
+    def add_batch(self, tasks: Iterable[TaskSnapshot]) -> None:
+        """Add new tasks; pending or blocked by their dependencies. Ids must be new (P16)."""
+        batch = list(tasks)
+        for task in batch:
+            if task["id"] in self._tasks:
+                raise PlanRejected("TASK_ID_TWICE", task=task["id"], where="queue")
+            self._insert(task)
+        for task in batch:
+            ready = self._waiting_for[task["id"]] == 0
+            self._set(task["id"], status="pending" if ready else "blocked")
+            if ready:
+                self._listener("ready", task["id"])
+
+    def load(self, tasks: Iterable[TaskSnapshot]) -> None:
+        """Take tasks over from a snapshot exactly as they are; nothing is announced."""
+        for task in tasks:
+            if task["id"] in self._tasks:
+                raise PlanRejected("TASK_ID_TWICE", task=task["id"], where="queue")
+            self._insert(task)
+
+    def _insert(self, task: TaskSnapshot) -> None:
+        task_id = task["id"]
+        self._tasks[task_id] = in_writer_order(task)
+        self._open += task["status"] not in TERMINAL
+        for dep in dict.fromkeys(task.get("dependsOn", ())):
+            self._dependents.setdefault(dep, []).append(task_id)
+        if task["status"] == "completed":
+            for other in self._dependents.get(task_id, ()):
+                if other in self._waiting_for:
+                    self._waiting_for[other] -= 1
+        self._waiting_for[task_id] = sum(
+            dep not in self._tasks or self._tasks[dep]["status"] != "completed"
+            for dep in dict.fromkeys(task.get("dependsOn", ()))
+        )
+
+    # ------------------------------------------------------------------ transitions
+
+    def assign(self, task_id: str, assignee: str) -> TaskSnapshot:
+        """Name the agent; the change is part of what a dispatch reviewer sees."""
+        return self._set(task_id, assignee=assignee, updatedAt=self._now())
+
+    def start(self, task_id: str) -> TaskSnapshot:
+        """`pending` to `in_progress`."""
+        self._require(task_id, "pending")
+        return self._set(task_id, status="in_progress", updatedAt=self._now())
+
+    def put_back(self, task_id: str) -> TaskSnapshot:
+        """`in_progress` to `pending`: a task that was started but never began to work."""
+        self._require(task_id, "in_progress")
+        return self._set(task_id, status="pending", updatedAt=self._now())
+
+    def complete_task(self, task_id: str, result: str | None = None) -> list[str]:
+        """Finish a task with success. Returns the ids it unblocked, in queue order."""
+        self._require_open(task_id)
+        facts = {} if result is None else {"result": result}
+        self._set(task_id, status="completed", **facts, updatedAt=self._now())
+        self._open -= 1
+        self._listener("complete", task_id)
+        unblocked: list[str] = []
+        for other in self._dependents.get(task_id, ()):
+            self._waiting_for[other] -= 1
+            if self._waiting_for[other] == 0 and self._tasks[other]["status"] == "blocked":
+                self._set(other, status="pending", updatedAt=self._now())
+                self._listener("ready", other)
+                unblocked.append(other)
+        self._announce_end()
+        return unblocked
+
+    def fail(self, task_id: str, reason: str) -> list[str]:
+        """Fail a task and, transitively, what waits for it. Returns the cascaded ids in order."""
+        return self._end(task_id, "failed", reason)
+
+    def skip(self, task_id: str, reason: str) -> list[str]:
+        """Skip a task and, transitively, what waits for it. Returns the cascaded ids in order."""
+        return self._end(task_id, "skipped", reason)
+
+    def skip_remaining(self, reason: str) -> list[str]:
+        """Skip every task that is not terminal, in queue order (only after draining)."""
+        ids = [t["id"] for t in self._tasks.values() if t["status"] not in TERMINAL]
+        for task_id in ids:
+            self._close(task_id, "skipped", reason)
+        if ids:
+            self._announce_end()
+        return ids
+
+    def _end(self, task_id: str, status: Literal["failed", "skipped"], reason: str) -> list[str]:
+        self._require_open(task_id)
+        self._close(task_id, status, reason)
+        cascaded: list[str] = []
+        # Dependents are recorded as tasks are inserted, so they are in queue order already.
+        stack = [(task_id, o) for o in reversed(self._dependents.get(task_id, []))]
+        while stack:
+            cause, other = stack.pop()
+            if self._tasks[other]["status"] not in UNSTARTED:
+                continue
+            self._close(other, status, _cascade_reason(cause, status))
+            cascaded.append(other)
+            stack.extend((other, o) for o in reversed(self._dependents.get(other, [])))
+        self._announce_end()
+        return cascaded
+
+    def _close(self, task_id: str, status: TaskStatus, reason: str) -> None:
+        self._set(task_id, status=status, result=reason, updatedAt=self._now())
+        self._open -= 1
+        self._listener("failed" if status == "failed" else "skipped", task_id)
+
+    def _announce_end(self) -> None:
+        if self._open == 0:
+            self._listener("all_complete", "")
+
+    def _require(self, task_id: str, status: TaskStatus) -> None:
+        found = self.get(task_id)["status"]
+        if found != status:
+            raise TaskFailed("TASK_NOT_IN_STATE", task=task_id, found=found, wanted=status)
+
+    def _require_open(self, task_id: str) -> None:
+        found = self.get(task_id)["status"]
+        if found in TERMINAL:
+            raise TaskFailed("TASK_NOT_IN_STATE", task=task_id, found=found, wanted="open")
+
+    def _set(self, task_id: str, **changes: object) -> TaskSnapshot:
+        changed = cast("TaskSnapshot", {**self.get(task_id), **changes})
+        self._tasks[task_id] = in_writer_order(changed)
+        return self._tasks[task_id]
+
+
+def _cascade_reason(cause: str, status: Literal["failed", "skipped"]) -> str:
+    """The peer's words, part of the file format (formats.md 2.6.3)."""
+    if status == "failed":
+        return f'Cancelled: dependency "{cause}" failed.'
+    return f'Skipped: dependency "{cause}" was skipped.'

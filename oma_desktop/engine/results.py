@@ -1,0 +1,119 @@
+"""How a run ended, from what is left in it (engine.md 1.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from oma_desktop.engine.budget import total
+from oma_desktop.engine.control import Stop
+from oma_desktop.engine.run_state import RunState
+from oma_desktop.model.checkpoint import TaskSnapshot
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.result import (
+    AgentRunResult,
+    ErrorInfo,
+    RunMetrics,
+    RunStatus,
+    StatusCode,
+    TeamRunResult,
+    add_usage,
+)
+
+_FIRST: tuple[StatusCode, ...] = ("budget_exhausted", "timeout", "cancelled")
+
+
+def final_status(state: RunState, stop: Stop | None) -> tuple[RunStatus, str, ErrorInfo | None]:
+    """Return status, who ended the run, and why it failed.
+
+    A stop that came when everything was done already changes nothing.
+    """
+    if stop is not None and not (state.queue.complete and stop.by == "operator"):
+        return stop.status, stop.by, stop.error
+    if state.undecided():
+        return RunStatus("suspended", "APPROVAL_PENDING"), "approval", None
+    counted = [r for i, r in state.outcomes.items() if not _recovered(state, i)]
+    for code in _FIRST:
+        for result in counted:
+            if result.status.code == code:
+                return result.status, "run", result.error_info
+    if _all_well(state, counted):
+        return RunStatus("ok"), "run", None
+    info = next((r.error_info for r in counted if r.error_info is not None), None)
+    return RunStatus("error"), "run", info
+
+
+def _recovered(state: RunState, task_id: str) -> bool:
+    return "recoveredByRevision" in state.queue.get(task_id)
+
+
+def _all_well(state: RunState, counted: Iterable[AgentRunResult]) -> bool:
+    if not all(r.success for r in counted):
+        return False
+    return all(
+        t["status"] in {"completed", "skipped"}
+        or (t["status"] == "failed" and "recoveredByRevision" in t)
+        for t in state.queue
+    )
+
+
+def team_result(
+    state: RunState, status: RunStatus, error: ErrorInfo | None = None, *, plan_only: bool = False
+) -> TeamRunResult:
+    """Build the result; everything in it is shared with the run, which is over."""
+    parked = [state.outcomes[i].token_usage for i in state.parked if i in state.outcomes]
+    return TeamRunResult(
+        status=status,
+        identity=state.identity,
+        tasks=tuple(_as_planned(t) if plan_only else t for t in state.queue),
+        task_results=task_results(state),
+        total_usage=add_usage(state.budget.settled, total(parked)),
+        pending_approvals=tuple(state.open_requests()),
+        approval_decisions=tuple(state.decisions.values()),
+        plan_revisions=_plan_revisions(state),
+        metrics=metrics(state),
+        error_info=error,
+        goal=state.goal,
+        plan_only=plan_only,
+        metadata=state.metadata,
+        warnings=tuple(dict.fromkeys([*state.warnings, *_task_warnings(state)])),
+    )
+
+
+def _as_planned(task: TaskSnapshot) -> TaskSnapshot:
+    """A plan that was not run lists its tasks as not begun (engine.md 4.6)."""
+    return cast("TaskSnapshot", {**task, "status": "pending"})
+
+
+def _plan_revisions(state: RunState) -> tuple[JsonObject, ...]:
+    return () if state.queue_extra is None else tuple(state.queue_extra.get("planRevisions", ()))
+
+
+def task_results(state: RunState) -> dict[str, JsonObject]:
+    """One JSON AgentRunResult per task that has one, in queue order."""
+    found: dict[str, JsonObject] = {}
+    for task in state.queue:
+        task_id = task["id"]
+        if task_id in state.completed:
+            found[task_id] = state.completed[task_id].get("agentResult", {})
+        elif task_id in state.outcomes:
+            found[task_id] = state.outcomes[task_id].to_json()
+    return found
+
+
+def metrics(state: RunState) -> RunMetrics:
+    """Counts over all tasks; tokens and times of this attempt."""
+    tasks = state.queue.tasks
+    done = [t["id"] for t in tasks if t["status"] == "completed"]
+    return RunMetrics(
+        completed=len(done),
+        failed=sum(t["status"] == "failed" for t in tasks),
+        unfinished=sum(t["status"] in {"skipped", "blocked"} for t in tasks),
+        total_tokens=state.budget.this_attempt,
+        retries=state.total_retries,
+        durations_ms=tuple(state.durations_ms[i] for i in done if i in state.durations_ms),
+    )
+
+
+def _task_warnings(state: RunState) -> list[str]:
+    return [w for i in state.outcomes for w in state.outcomes[i].warnings]

@@ -1,0 +1,81 @@
+"""What a run did, collected from its events: the `log` of product.md 6."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oma_desktop.engine.bus import EventBus, ProgressEvent
+from oma_desktop.model.json_value import JsonObject, JsonValue
+
+_NOTABLE: Final = frozenset(
+    (
+        "approval_pending",
+        "budget_exceeded",
+        "error",
+        "plan_revision",
+        "recovery_decision",
+        "task_failed",
+        "task_retry",
+        "task_skipped",
+        "warning",
+    )
+)
+
+
+class RunLog:
+    """Listens to one run. `close` stops listening; the lists stay readable."""
+
+    def __init__(self, bus: EventBus) -> None:
+        self.model_calls: list[str] = []
+        self.tools: list[JsonObject] = []
+        self.gates: list[JsonObject] = []
+        self.notable: list[JsonObject] = []
+        self._titles: dict[str | None, object] = {}
+        self._forget = bus.subscribe(self._hear)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._forget()
+
+    def to_json(self) -> JsonObject:
+        """The `log` document."""
+        return {
+            "modelCalls": list(self.model_calls),
+            "toolCallsExecuted": list(self.tools),
+            "gateCalls": list(self.gates),
+            "notableEvents": list(self.notable),
+        }
+
+    def _hear(self, event: ProgressEvent) -> None:
+        match event.type:
+            case "task_start":
+                self._titles[event.task] = event.data.get("title")
+            case "model_call":
+                title, turn = self._titles.get(event.task, ""), event.data.get("turn")
+                self.model_calls.append(f"{event.agent} | {title} | turn {turn}")
+            case "tool_start":
+                self.tools.append(
+                    {
+                        "id": _text(event.data.get("toolCallId")),
+                        "name": _text(event.data.get("tool")),
+                        "agent": event.agent,
+                    }
+                )
+            case "gate_call":
+                self.gates.append({k: _text(v) for k, v in event.data.items()})
+            case name if name in _NOTABLE:
+                self.notable.append(_notable(event))
+
+
+def _notable(event: ProgressEvent) -> JsonObject:
+    doc: JsonObject = {"type": event.type}
+    if event.task is not None:
+        doc["task"] = event.task
+    for key in ("kind", "code"):
+        if isinstance(event.data.get(key), str):
+            doc[key] = _text(event.data[key])
+    return doc
+
+
+def _text(value: object) -> JsonValue:
+    return value if isinstance(value, str) else str(value)

@@ -1,0 +1,113 @@
+"""Everything one attempt of a run knows, on the loop only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from oma_desktop.engine.budget import RunBudget, total
+from oma_desktop.engine.message_bus import MessageBus
+from oma_desktop.engine.queue import TaskQueue
+from oma_desktop.engine.shared_memory import SharedMemory
+from oma_desktop.model.approval import ApprovalDecision, ApprovalRequest
+from oma_desktop.model.checkpoint import (
+    CompletedTaskResult,
+    InFlightEntry,
+    QueueSnapshot,
+    RunMode,
+    TaskSnapshot,
+)
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.message import TokenUsage
+from oma_desktop.model.result import AgentRunResult, RunIdentity, add_usage
+
+Parked: TypeAlias = Literal["approval", "stopped"]
+
+
+@dataclass(slots=True)
+class RunState:
+    """The live run.
+
+    Invariants: documents in here are replaced, never changed in place; an id in `carried` is in
+    `entries` too and its task was not started in this attempt yet.
+
+    `carried` holds, per task that was in flight when the run was saved and has not started again,
+    the task document to write meanwhile (W2). `dispatched` names tasks the dispatch gate has
+    already let through. `parked` says why a task of this attempt stopped unfinished. `pending`
+    holds requests of the run level (plan, round, dispatch); those of tool calls lie in `entries`.
+    `outcomes` are results of this attempt that are not `completed`.
+    """
+
+    mode: RunMode
+    identity: RunIdentity
+    queue: TaskQueue
+    messages: MessageBus
+    budget: RunBudget
+    memory: SharedMemory | None = None
+    embed_memory: bool = False
+    goal: str | None = None
+    metadata: JsonObject | None = None
+    completed: dict[str, CompletedTaskResult] = field(default_factory=dict)
+    outcomes: dict[str, AgentRunResult] = field(default_factory=dict)
+    entries: dict[str, InFlightEntry] = field(default_factory=dict)
+    carried: dict[str, TaskSnapshot] = field(default_factory=dict)
+    dispatched: set[str] = field(default_factory=set)
+    pending: dict[str, ApprovalRequest] = field(default_factory=dict)
+    decisions: dict[str, ApprovalDecision] = field(default_factory=dict)
+    retries: dict[str, int] = field(default_factory=dict)
+    end: JsonObject | None = None
+    own_extra: JsonObject = field(default_factory=dict)
+    snapshot_extra: JsonObject = field(default_factory=dict)
+    queue_extra: QueueSnapshot | None = None
+    warnings: list[str] = field(default_factory=list)
+    parked: dict[str, Parked] = field(default_factory=dict)
+    durations_ms: dict[str, int] = field(default_factory=dict)
+    total_retries: int = 0
+
+    def open_requests(self) -> list[ApprovalRequest]:
+        """Requests not consumed yet: of the run, then of uncommitted calls (formats.md 2.9)."""
+        found = dict(self.pending)
+        for entry in self.entries.values():
+            for call in entry.get("pendingToolCalls", ()):
+                request = call.get("approvalRequest")
+                if request is not None and "commit" not in call:
+                    found.setdefault(request["id"], request)
+        return list(found.values())
+
+    def undecided(self) -> list[ApprovalRequest]:
+        """Requests somebody still has to decide."""
+        return [r for r in self.open_requests() if r["id"] not in self.decisions]
+
+    def dispatch_request(self, task_id: str) -> ApprovalRequest | None:
+        """The open dispatch request of a task, decided or not."""
+        for request in self.pending.values():
+            if request["scope"] == "task_dispatch" and request["boundary"] == task_id:
+                return request
+        return None
+
+    def withdraw(self, task_id: str) -> None:
+        """Forget the open dispatch request of a task that can no longer run."""
+        request = self.dispatch_request(task_id)
+        if request is not None:
+            del self.pending[request["id"]]
+
+    def cumulative_usage(self) -> TokenUsage:
+        """Tokens over all attempts, running agents included up to their last boundary."""
+        return add_usage(self.budget.settled, total(e["tokenUsage"] for e in self.entries.values()))
+
+    def waits_for_decision(self, task_id: str) -> bool:
+        """Whether nothing of this task can run before a person decides.
+
+        True with an undecided dispatch request, or when every open call has an undecided one.
+        """
+        request = self.dispatch_request(task_id)
+        if request is not None and request["id"] not in self.decisions:
+            return True
+        entry = self.entries.get(task_id)
+        if entry is None:
+            return False
+        calls = [c for c in entry.get("pendingToolCalls", ()) if "commit" not in c]
+        return bool(calls) and all(
+            "approvalRequest" in c and c["approvalRequest"]["id"] not in self.decisions
+            for c in calls
+        )

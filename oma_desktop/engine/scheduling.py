@@ -1,0 +1,179 @@
+"""Which task next, and which agent (engine.md 2.6). Pure: the dispatcher holds the state."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, TypeAlias
+
+from oma_desktop.engine.keywords import keywords
+from oma_desktop.engine.queue import TERMINAL
+from oma_desktop.model.checkpoint import TaskSnapshot
+from oma_desktop.model.errors import PlanRejected
+from oma_desktop.model.graph import dependencies_of, descendant_counts
+from oma_desktop.model.team import AgentConfig
+
+Strategy: TypeAlias = Literal[
+    "dependency-first", "round-robin", "least-busy", "capability-match", "composite"
+]
+Rank: TypeAlias = tuple[int, int, int, int]
+Grants: TypeAlias = Callable[[AgentConfig], frozenset[str]]
+
+_PRIORITY: Final = {"critical": 0, "high": 1, "normal": 2, "low": 3}
+_BY_CRITICALITY: Final = frozenset(("dependency-first", "composite"))
+FIT_WEIGHT: Final = 0.7
+LOAD_WEIGHT: Final = 0.3
+
+
+class ReadyQueue:
+    """Ready task ids, best first: reviewed dispatches, then criticality, priority, queue order.
+
+    Invariant: an id is in it at most once; `remove` is lazy and cheap.
+    """
+
+    def __init__(self, strategy: Strategy, tasks: Sequence[TaskSnapshot]) -> None:
+        counts: dict[str, int] = {}
+        if strategy in _BY_CRITICALITY:  # once per graph; the peer recounted in its sort (P19)
+            deps = dependencies_of(tasks)
+            counts = descendant_counts(list(deps), deps)
+        self._rank: dict[str, Rank] = {
+            t["id"]: (1, -counts.get(t["id"], 0), _PRIORITY[t.get("priority", "normal")], i)
+            for i, t in enumerate(tasks)
+        }
+        self._heap: list[tuple[Rank, str]] = []
+        self._here: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._here)
+
+    def push(self, task_id: str, *, first: bool = False) -> None:
+        """Add a ready task; `first` puts it before all others (an approved dispatch)."""
+        if task_id in self._here:
+            return
+        self._here.add(task_id)
+        rank = self._rank[task_id]
+        heapq.heappush(self._heap, ((0, *rank[1:]) if first else rank, task_id))
+
+    def remove(self, task_id: str) -> None:
+        """Forget a task, for instance because a failed dependency ended it."""
+        self._here.discard(task_id)
+
+    def pop(self) -> str | None:
+        """Take the best one, or None."""
+        while self._heap:
+            _, task_id = heapq.heappop(self._heap)
+            if task_id in self._here:
+                self._here.discard(task_id)
+                return task_id
+        return None
+
+
+class AgentChooser:
+    """Chooses an agent for a task that names none.
+
+    `grants` gives the final tool names of an agent. The round-robin cursor lives as long as this.
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        roster: Sequence[AgentConfig],
+        *,
+        grants: Grants,
+        default_provider: str | None = None,
+    ) -> None:
+        self._strategy = strategy
+        self._roster = list(roster)
+        self._grants = grants
+        self._default_provider = default_provider
+        self._cursor = 0
+
+    def eligible(self, task: TaskSnapshot) -> list[AgentConfig]:
+        """Agents that meet every hard requirement, in roster order."""
+        return [a for a in self._roster if not self.unmet(task, a)]
+
+    def unmet(self, task: TaskSnapshot, agent: AgentConfig) -> list[str]:
+        """Names of the requirements this agent does not meet."""
+        requires = task.get("requires", {})
+        provider = agent.provider or self._default_provider
+        checks = (
+            ("requiredTools", set(requires.get("requiredTools", ())) <= self._grants(agent)),
+            (
+                "requiredCapabilities",
+                set(requires.get("requiredCapabilities", ())) <= set(agent.capabilities),
+            ),
+            ("requiredBackend", requires.get("requiredBackend", "llm") == "llm"),
+            ("requiredProvider", requires.get("requiredProvider", provider) == provider),
+        )
+        return [name for name, met in checks if not met]
+
+    def choose(self, task: TaskSnapshot, load: Mapping[str, int]) -> str:
+        """Return an agent's name; `load` counts tasks in progress per agent.
+
+        Raises PlanRejected NO_ELIGIBLE_AGENT.
+        """
+        agents = self.eligible(task)
+        if not agents:
+            raise PlanRejected("NO_ELIGIBLE_AGENT", task=task["id"], title=task["title"])
+        match self._strategy:
+            case "least-busy":
+                return min(agents, key=lambda a: load.get(a.name, 0)).name
+            case "capability-match":
+                return self._best_match(task, agents)
+            case "composite":
+                return self._best_mix(task, agents, load)
+            case _:
+                return self._next(agents).name
+
+    def _next(self, agents: Sequence[AgentConfig]) -> AgentConfig:
+        chosen = agents[self._cursor % len(agents)]
+        self._cursor += 1
+        return chosen
+
+    def _best_match(self, task: TaskSnapshot, agents: Sequence[AgentConfig]) -> str:
+        scores = [fit(task, agent) for agent in agents]
+        best = max(scores)
+        return self._next(agents).name if best == 0 else agents[scores.index(best)].name
+
+    def _best_mix(
+        self, task: TaskSnapshot, agents: Sequence[AgentConfig], load: Mapping[str, int]
+    ) -> str:
+        most = max(1, *(load.get(a.name, 0) for a in agents))
+
+        def mix(agent: AgentConfig) -> float:
+            free = 1 - load.get(agent.name, 0) / most
+            return FIT_WEIGHT * fit(task, agent) + LOAD_WEIGHT * free
+
+        return min(agents, key=lambda a: (-mix(a), a.name)).name
+
+
+def fit(task: TaskSnapshot, agent: AgentConfig) -> float:
+    """How well an agent's words fit a task: declared capabilities first, then keywords."""
+    wanted = keywords(f"{task['title']} {task['description']}")
+    text = f"{task['title']} {task['description']}".lower()
+    declared = sum(1 for c in agent.capabilities if c.lower() in text)
+    offered = keywords(f"{agent.name} {agent.description or ''} {agent.system_prompt or ''}")
+    shared = len(wanted & offered)
+    return declared + shared / (shared + 1)
+
+
+def check_requirements(
+    tasks: Iterable[TaskSnapshot], chooser: AgentChooser, roster: Mapping[str, AgentConfig]
+) -> None:
+    """Refuse before anything runs when a task can have no fitting agent (engine.md 2.6).
+
+    A name outside the roster is left to the missing-agent check. Raises PlanRejected
+    INVALID_TASK_REQUIREMENTS with `issues`.
+    """
+    issues: list[str] = []
+    for task in tasks:
+        if task["status"] in TERMINAL:
+            continue
+        name = task.get("assignee")
+        if name is None:
+            if not chooser.eligible(task):
+                issues.append(f"{task['title']}: NO_ELIGIBLE_AGENT")
+        elif name in roster and (unmet := chooser.unmet(task, roster[name])):
+            issues.append(f"{task['title']}: ASSIGNEE_REQUIREMENTS_MISMATCH ({', '.join(unmet)})")
+    if issues:
+        raise PlanRejected("INVALID_TASK_REQUIREMENTS", issues=issues)

@@ -1,0 +1,116 @@
+"""What happens when an agent is done with a task, in the order of engine.md 2.3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from oma_desktop.engine.attempt import Attempt
+from oma_desktop.engine.run_state import Parked
+from oma_desktop.model.checkpoint import CompletedTaskResult, TaskSnapshot
+from oma_desktop.model.errors import StoreError
+from oma_desktop.model.message import TokenUsage
+from oma_desktop.model.result import AgentRunResult
+
+OnTasks = Callable[[list[str]], None]
+
+
+class Settling:
+    """Turns results into queue changes, saves them, and announces them.
+
+    Invariant: usage is counted in the same synchronous step that drops the in-flight entry, so a
+    snapshot never counts it twice or not at all. `own` is the usage of the last try alone, what
+    earlier tries used was counted when they ended.
+    """
+
+    def __init__(self, attempt: Attempt, *, on_ready: OnTasks, on_gone: OnTasks) -> None:
+        self._attempt = attempt
+        self._state = attempt.state
+        self._bus = attempt.services.bus
+        self._on_ready = on_ready
+        self._on_gone = on_gone
+
+    async def succeeded(self, task_id: str, result: AgentRunResult, own: TokenUsage) -> None:
+        """Keep the result, unblock what waited, save, then tell."""
+        state = self._state
+        task = state.queue.get(task_id)
+        await self._remember(task, result.output)
+        self._leave_flight(task_id, own)
+        state.completed[task_id] = completed_result(task, result)
+        ready = state.queue.complete_task(task_id, result.output)
+        await self._attempt.save("task_completed")
+        agent = task.get("assignee")
+        data = cast("dict[str, object]", result.to_json())
+        self._bus.emit("task_complete", agent=agent, task=task_id, data=data)
+        self._bus.emit("agent_complete", agent=agent, task=task_id, data=data)
+        self._on_ready(ready)
+
+    async def failed(self, task_id: str, result: AgentRunResult, own: TokenUsage) -> None:
+        """Fail the task and what waited for it, save (DEV-12), then tell about each (DEV-17)."""
+        state = self._state
+        task = state.queue.get(task_id)
+        self._leave_flight(task_id, own)
+        state.outcomes[task_id] = result
+        cascaded = state.queue.fail(task_id, failure_text(result))
+        for gone in (task_id, *cascaded):
+            state.withdraw(gone)
+            state.entries.pop(gone, None)
+            state.carried.pop(gone, None)
+        self._on_gone(cascaded)
+        await self._attempt.save("task_failed")
+        data = cast("dict[str, object]", result.to_json())
+        self._bus.emit("error", agent=task.get("assignee"), task=task_id, data=data)
+        for gone in (task_id, *cascaded):
+            facts = {} if gone == task_id else {"cascaded_from": task_id}
+            reason = state.queue.get(gone).get("result", "")
+            self._bus.emit("task_failed", task=gone, data={"reason": reason, **facts})
+
+    def parked(self, task_id: str, result: AgentRunResult, why: Parked) -> None:
+        """Leave the task in progress at its last safe state; a later restore goes on from there."""
+        self._state.parked[task_id] = why
+        self._state.outcomes[task_id] = result
+        task = self._state.queue.get(task_id)
+        data = cast("dict[str, object]", result.to_json())
+        self._bus.emit("agent_complete", agent=task.get("assignee"), task=task_id, data=data)
+
+    def _leave_flight(self, task_id: str, own: TokenUsage) -> None:
+        self._state.entries.pop(task_id, None)
+        self._state.outcomes.pop(task_id, None)
+        self._state.retries.pop(task_id, None)
+        self._state.budget.settle(own)
+
+    async def _remember(self, task: TaskSnapshot, output: str) -> None:
+        memory = self._state.memory
+        if memory is None:
+            return
+        agent = task.get("assignee", "")
+        try:
+            await memory.write(agent, f"task:{task['id']}:result", output)
+        except StoreError as error:
+            # The result itself is kept in the checkpoint; only the note for others is missing.
+            self._bus.emit(
+                "error", task=task["id"], data={"kind": "memory_write_failed", "code": error.code}
+            )
+        memory.advance()
+
+
+def completed_result(task: TaskSnapshot, result: AgentRunResult) -> CompletedTaskResult:
+    """The checkpoint's record of a finished task (formats.md 2.7)."""
+    doc: CompletedTaskResult = {"taskId": task["id"]}
+    if "assignee" in task:
+        doc["assignee"] = task["assignee"]
+    doc["result"] = result.output
+    doc["agentResult"] = result.to_json()
+    return doc
+
+
+def failure_text(result: AgentRunResult) -> str:
+    """The text kept as the result of a failed task: the error in its own words, or its code."""
+    info = result.error_info
+    candidates = (
+        info.message if info is not None else None,
+        result.status.message,
+        result.output,
+        info.code if info is not None else None,
+    )
+    return next((text for text in candidates if text), result.status.code)

@@ -1,0 +1,209 @@
+"""The life of one task in an attempt: gate, start, agent, retries, settling (engine.md 2.3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from oma_desktop.engine.approvals import TaskBoundaries
+from oma_desktop.engine.attempt import Attempt
+from oma_desktop.engine.dispatch_gate import DispatchGate
+from oma_desktop.engine.prompt import Dependency, build_prompt
+from oma_desktop.engine.retry import delay_ms, max_attempts, may_retry, pause
+from oma_desktop.engine.run_state import Parked
+from oma_desktop.engine.settling import OnTasks, Settling, failure_text
+from oma_desktop.engine.team import AgentJob
+from oma_desktop.model.checkpoint import TaskSnapshot
+from oma_desktop.model.errors import ApprovalError, OmaError
+from oma_desktop.model.message import TokenUsage
+from oma_desktop.model.result import AgentRunResult, ErrorInfo, RunStatus, add_usage, no_usage
+from oma_desktop.model.team import AgentConfig
+
+
+class TaskWork:
+    """Runs single tasks. Two tasks of one agent work one after the other (engine.md 2.5)."""
+
+    def __init__(self, attempt: Attempt, *, on_ready: OnTasks, on_gone: OnTasks) -> None:
+        self._attempt = attempt
+        self._state = attempt.state
+        self._control = attempt.control
+        self._bus = attempt.services.bus
+        self._gate = DispatchGate(attempt)
+        self._settling = Settling(attempt, on_ready=on_ready, on_gone=on_gone)
+        self._agents: dict[str, asyncio.Lock] = {}
+
+    async def run(self, task_id: str) -> None:
+        """Bring the task as far as it goes: completed, failed, parked, or not started at all."""
+        if not await self._gate.passes(task_id) or self._control.stop is not None:
+            return
+        task = self._begin(task_id)
+        agent = self._attempt.team.agent(task.get("assignee", ""))
+        if agent is None:
+            await self._settling.failed(task_id, missing_agent(task), no_usage())
+            return
+        data = cast("Mapping[str, object]", task)
+        self._bus.emit("task_start", agent=agent.name, task=task_id, data=data)
+        self._bus.emit("agent_start", agent=agent.name, task=task_id, data=data)
+        await self._with_agent(task, agent)
+
+    def _begin(self, task_id: str) -> TaskSnapshot:
+        task = self._state.queue.start(task_id)
+        self._state.carried.pop(task_id, None)
+        self._state.dispatched.add(task_id)
+        self._bus.emit("task_status", task=task_id, data={"from": "pending", "to": "in_progress"})
+        return task
+
+    async def _with_agent(self, task: TaskSnapshot, agent: AgentConfig) -> None:
+        """Wait for the agent; the wait is shown and is no part of the duration (DEV-33)."""
+        lock = self._agents.setdefault(agent.name, asyncio.Lock())
+        if lock.locked():
+            self._bus.emit("task_status", task=task["id"], data={"to": "waiting_for_agent"})
+        async with lock:
+            if self._control.stop is not None:
+                self._unbegin(task["id"])
+                return
+            clock = self._attempt.services.clock
+            start = clock.monotonic()
+            result, own = await self._tries(task, agent)
+            self._state.durations_ms[task["id"]] = round((clock.monotonic() - start) * 1000)
+        why = self._parks(task["id"], result)
+        if why is not None:
+            self._settling.parked(task["id"], result, why)
+        elif result.success:
+            await self._settling.succeeded(task["id"], result, own)
+        else:
+            await self._settling.failed(task["id"], result, own)
+
+    def _unbegin(self, task_id: str) -> None:
+        """The run stops before the task did anything: back to where it was."""
+        if task_id in self._state.entries:
+            self._state.carried[task_id] = self._state.queue.get(task_id)
+        self._state.queue.put_back(task_id)
+
+    async def _tries(
+        self, task: TaskSnapshot, agent: AgentConfig
+    ) -> tuple[AgentRunResult, TokenUsage]:
+        """Return the result with the usage of all tries, and the usage of the last one alone."""
+        task_id = task["id"]
+        number = self._state.retries.get(task_id, 0) + 1
+        earlier = no_usage()
+        while True:
+            result = await self._once(task, agent, number)
+            own = result.token_usage
+            if self._parks(task_id, result) is not None or not self._again(task, result, number):
+                break
+            if not await self._pause(task, agent, result, number):
+                result = replace(result, aborted=True)
+                break
+            self._state.budget.settle(own)
+            self._state.entries.pop(task_id, None)
+            self._state.retries[task_id] = number
+            self._state.total_retries += 1
+            earlier = add_usage(earlier, own)
+            number += 1
+            await self._attempt.save("retry")
+        return replace(result, token_usage=add_usage(earlier, own)), own
+
+    def _again(self, task: TaskSnapshot, result: AgentRunResult, number: int) -> bool:
+        within = number < max_attempts(task)
+        return within and self._control.stop is None and may_retry(result, self._control.token)
+
+    async def _pause(
+        self, task: TaskSnapshot, agent: AgentConfig, result: AgentRunResult, number: int
+    ) -> bool:
+        services = self._attempt.services
+        wait_ms = delay_ms(task, attempt=number, rng=services.rng)
+        facts = {
+            "attempt": number,
+            "maxAttempts": max_attempts(task),
+            "error": failure_text(result),
+            "nextDelayMs": wait_ms,
+        }
+        self._bus.emit("task_retry", agent=agent.name, task=task["id"], data=facts)
+        return await pause(
+            wait_ms / 1000,
+            clock=services.clock,
+            token=self._control.token,
+            supervisor=services.supervisor,
+        )
+
+    async def _once(self, task: TaskSnapshot, agent: AgentConfig, number: int) -> AgentRunResult:
+        """One try; faults of the engine's own kind become a result."""
+        state = self._state
+        boundaries = None
+        if self._attempt.writer is not None:
+            boundaries = TaskBoundaries(
+                task["id"], state, self._attempt.writer, self._attempt.approvals
+            )
+        try:
+            job = AgentJob(
+                run_id=state.identity.run_id,
+                task_id=task["id"],
+                task_title=task["title"],
+                prompt=await self._prompt(task),
+                token=self._control.token,
+                boundaries=boundaries,
+                resume=state.entries.get(task["id"]),
+                attempt=number,
+            )
+            result = await self._attempt.services.execute(self._attempt.team, agent, job)
+        except OmaError as error:
+            return replace(fault(error), token_usage=self._used(task["id"]))
+        return replace(result, identity=result.identity or state.identity)
+
+    def _used(self, task_id: str) -> TokenUsage:
+        """What the task used up to its last boundary."""
+        entry = self._state.entries.get(task_id)
+        return no_usage() if entry is None else entry["tokenUsage"]
+
+    async def _prompt(self, task: TaskSnapshot) -> str:
+        state = self._state
+        known = [d for d in task.get("dependsOn", ()) if d in state.queue]
+        done = [t for t in map(state.queue.get, known) if t["status"] == "completed"]
+        wants_all = task.get("memoryScope") == "all" and state.memory is not None
+        assert state.memory is not None or not wants_all
+        summary = await state.memory.summary() if wants_all and state.memory else ""
+        return build_prompt(
+            task,
+            dependencies=[Dependency(t, state.completed.get(t["id"])) for t in done],
+            memory_summary=summary,
+            messages=state.messages.addressed_to(task.get("assignee", "")),
+        )
+
+    def _parks(self, task_id: str, result: AgentRunResult) -> Parked | None:
+        """Why the task stays in progress, or None when the result is final (DEV-12)."""
+        if result.suspended and not self._stopped_here(task_id):
+            return "approval"
+        token = self._control.token
+        if result.suspended or (token.stopped and result.aborted):
+            return "stopped"
+        return "stopped" if token.aborted and not result.success else None
+
+    def _stopped_here(self, task_id: str) -> bool:
+        """Whether a suspension is the operator's, not an open request of this task."""
+        entry = self._state.entries.get(task_id)
+        calls = () if entry is None else entry.get("pendingToolCalls", ())
+        asks = any("approvalRequest" in c and "approvalDecision" not in c for c in calls)
+        return self._control.token.stopped and not asks
+
+
+def missing_agent(task: TaskSnapshot) -> AgentRunResult:
+    """The result of a task whose agent is not in the team."""
+    name = task.get("assignee", "")
+    info = ErrorInfo("framework", code="AGENT_MISSING", message=f"AGENT_MISSING: {name}")
+    return AgentRunResult(False, "", status=RunStatus("error", info.code), error_info=info)
+
+
+def fault(error: OmaError) -> AgentRunResult:
+    """A failed result for an error that came out of the agent or its preparation."""
+    kind = "validation" if isinstance(error, ApprovalError) else "framework"
+    info = ErrorInfo(
+        kind,  # type: ignore[arg-type]
+        code=error.code,
+        name=type(error).__name__,
+        message=str(error),
+        retryable=error.retryable,
+    )
+    return AgentRunResult(False, "", status=RunStatus("error", error.code), error_info=info)

@@ -1,0 +1,118 @@
+"""Restoring stores the peer wrote, with the peer's own script (golden/README.md)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from oma_desktop.model.result_document import result_document
+from tests.core.engine.run_world import GOLDEN, golden_world, restore_options
+
+CASES = [
+    "a2_all_phases",
+    "a_midrun_dag6",
+    "b_completed_dag6",
+    "c6_suspended_parallel_killed_approved",
+    "c_tool_gate_1_suspended",
+    "c_tool_gate_2_approved",
+    "c_tool_gate_3_rejected",
+    "c_tool_gate_4_approved_then_restored",
+    "c_tool_gate_5_rejected_then_restored",
+    "d1_dispatch_gate_1_suspended",
+    "d1_dispatch_gate_2_approved",
+    "d1_dispatch_gate_3_rejected",
+    "d1_dispatch_gate_4_approved_then_restored",
+    "d1_dispatch_gate_5_rejected_then_restored",
+    "d2_plan_gate_1_suspended",
+    "d2_plan_gate_3_rejected",
+    "d2_plan_gate_5_rejected_then_restored",
+    "d3_plan_gate_plan_only_1_suspended",
+    "d3_plan_gate_plan_only_2_approved",
+    "d3_plan_gate_plan_only_3_rejected",
+    "d4_round_gate_1_suspended",
+    "d4_round_gate_2_approved",
+    "d4_round_gate_3_rejected",
+    "g1_failure_cascade_midrun",
+    "g2_failure_cascade_end",
+    "g3_stale_after_final_failure",
+    "h_embedded_1_midrun",
+    "h_embedded_2_end",
+    "h_reused_store_1_midrun",
+    "h_reused_store_2_end",
+    "i1_redacted_midrun",
+    "i2_redacted_end",
+    "j1_multimodal_unicode_midrun",
+    "j2_unicode_long_end",
+    "k1_v1_without_runid",
+    "k2_v1_with_runid",
+    "k4_v2",
+    "k5_v3",
+    "k7_v4_minimal",
+    "k8_runfromplan_v2",
+    "l1_attempt1_crash",
+    "l2_attempt2_midrun",
+    "l3_attempt2_complete",
+    "l4_attempt3_complete",
+    "p2_runfromplan_midrun",
+    "q_aborted_run",
+    "s_structured_result",
+    "t1_loop_warned",
+    "t2_budget_exceeded_flag",
+]
+
+
+def expected(case):
+    return json.loads((GOLDEN / case / "expected.json").read_text("utf-8"))
+
+
+def by_id(rows):
+    return {row["id"]: row for row in rows}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_store_of_the_peer_is_restored_as_the_peer_would(case, tmp_path):
+    world = golden_world(case, tmp_path)
+    before = json.loads(world.store.list()[0].value) if world.store.list() else None
+    result = await world.restore(real_runner=True, **restore_options(world.script))
+    document = result_document(result)
+    peer = expected(case)["peerRestore"]
+    theirs = peer["result"]
+
+    assert document["status"]["code"] == theirs["status"]["code"]
+    assert document["success"] == theirs["success"]
+    assert document["identity"]["attempt"] == theirs["identity"]["attempt"]
+    if case != "k1_v1_without_runid":
+        assert document["identity"]["runId"] == theirs["identity"]["runId"]
+    assert document["identity"]["links"] == theirs["identity"]["links"]
+    assert [(t["id"], t["title"], t["status"]) for t in document["tasks"]] == [
+        (t["id"], t["title"], t["status"]) for t in theirs["tasks"]
+    ]
+    assert document["goal"] == theirs["goal"]
+    assert document["planOnly"] == theirs["planOnly"]
+    assert document["planRevisions"] == theirs["planRevisions"]
+    assert document["pendingApprovals"] == theirs["pendingApprovals"]
+    assert document["approvalDecisions"] == theirs["approvalDecisions"]
+    for key in ("completedCount", "failureCount", "errorCount"):
+        if not document["planOnly"]:  # the peer counts a plan's waiting tasks as no errors
+            assert document["metrics"][key] == theirs["metrics"][key]
+
+    ours = by_id(document["taskResults"])
+    for task_id, row in by_id(theirs["taskResults"]).items():
+        mine = ours[task_id]
+        assert mine["status"] == row["status"]
+        assert mine["success"] == row["success"]
+        if row["success"]:  # a failed task keeps what it did, where the peer's forgets (DEV-09)
+            assert mine["toolCalls"] == row["toolCalls"]
+            assert mine["messages"] == row["messages"]
+        if row["status"] in {"ok", None}:
+            assert mine["outputSha256"] == row["outputSha256"]
+
+    log = document.get("log") or {"modelCalls": [], "toolCallsExecuted": []}
+    assert sorted(log["modelCalls"]) == sorted(peer["log"]["modelCalls"])
+    ran = sorted((c["id"], c["name"], c["agent"]) for c in log["toolCallsExecuted"])
+    assert ran == sorted((c["id"], c["name"], c["agent"]) for c in peer["log"]["toolCallsExecuted"])
+    if theirs["status"]["code"] == "suspended":
+        assert json.loads(world.store.list()[0].value) == before, (
+            "a suspended restore saves nothing"
+        )
