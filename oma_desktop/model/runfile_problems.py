@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, get_args, is_typeddict
 
 from pydantic import BaseModel, ValidationError
 
-from oma_desktop.model.document_text import Path
+from oma_desktop.model.document_text import Document, Path
 from oma_desktop.model.json_value import JsonValue
 from oma_desktop.model.task_graph import problem, unknown
 from oma_desktop.model.view import Problem
@@ -44,6 +45,19 @@ def problems_of(
         path = _path(detail["loc"], document, missing=detail["type"] == "missing")
         found.setdefault(path, _problem(detail, path, model))
     return [p for path, p in found.items() if not _is_only_the_outside(path, found)]
+
+
+def placed(problems: Iterable[Problem], document: Document) -> tuple[Problem, ...]:
+    """Add the fact `place`: name of the file, line where known, path."""
+    result: list[Problem] = []
+    for found in problems:
+        facts = dict(found.facts)
+        steps = facts.pop("steps", None)
+        path = (
+            tuple(s for s in steps if isinstance(s, (str, int))) if isinstance(steps, list) else ()
+        )
+        result.append(replace(found, facts={**facts, "place": document.place(path)}))
+    return tuple(result)
 
 
 def _is_only_the_outside(path: Path, found: Mapping[Path, Problem]) -> bool:

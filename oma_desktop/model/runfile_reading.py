@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import ValidationError
@@ -11,7 +11,7 @@ from oma_desktop.model.document_text import Document, Path, read_document
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonValue
 from oma_desktop.model.runfile import RunFile
-from oma_desktop.model.runfile_problems import problems_of
+from oma_desktop.model.runfile_problems import placed, problems_of
 from oma_desktop.model.runfile_rules import check_rules
 from oma_desktop.model.task_graph import problem
 from oma_desktop.model.view import Problem
@@ -21,9 +21,9 @@ Kind = Literal["run", "team", "tasks"]
 
 @dataclass(frozen=True, slots=True)
 class ReadRunFile:
-    """What a file holds. `run_file` is None exactly when a problem of shape was found."""
+    """What a file holds: `kind` None is none of ours, `run_file` None has a problem of shape."""
 
-    kind: Kind
+    kind: Kind | None
     run_file: RunFile | None
     problems: tuple[Problem, ...]
 
@@ -52,18 +52,16 @@ def look_at_run_file(document: Document) -> ReadRunFile:
     kind = kind_of(document.value)
     if kind is None:
         shapeless = problem("RUNFILE_NOT_A_RUN_FILE", ())
-        return ReadRunFile("run", None, _placed([shapeless], document))
+        return ReadRunFile(None, None, placed([shapeless], document))
     try:
         run_file = RunFile.model_validate(_whole(document.value), strict=True)
     except ValidationError as error:
         found = problems_of(error, document.value, RunFile)
-        return ReadRunFile(kind, None, _placed(found, document))
-    bare = isinstance(document.value, list)
+        return ReadRunFile(kind, None, placed(found, document))
     team_path: Path = () if _is_team_file(document.value) else ("team",)
-    found = check_rules(run_file, team_path=team_path)
-    if bare:
-        found = [_without_first_step(p, "tasks") for p in found]
-    return ReadRunFile(kind, run_file, _placed(found, document))
+    tasks_path: Path = () if isinstance(document.value, list) else ("tasks",)
+    found = check_rules(run_file, team_path=team_path, tasks_path=tasks_path)
+    return ReadRunFile(kind, run_file, placed(found, document))
 
 
 def kind_of(value: JsonValue) -> Kind | None:
@@ -93,24 +91,19 @@ def _whole(value: JsonValue) -> JsonValue:
     return value
 
 
-def _without_first_step(found: Problem, step: str) -> Problem:
-    steps = found.facts.get("steps")
-    if isinstance(steps, list) and steps[:1] == [step]:
-        return replace(found, facts={**found.facts, "steps": steps[1:]})
-    return found
+def with_team(work: RunFile, team_file: RunFile) -> RunFile:
+    """Return the tasks of one file with the team of another (`run TASKS --team TEAM`).
 
-
-def _placed(problems: list[Problem], document: Document) -> tuple[Problem, ...]:
-    """Add the fact `place`: name of the file, line where known, path."""
-    placed: list[Problem] = []
-    for found in problems:
-        facts = dict(found.facts)
-        steps = facts.pop("steps", [])
-        path = (
-            tuple(s for s in steps if isinstance(s, (str, int))) if isinstance(steps, list) else ()
-        )
-        place = document.place(path)
-        placed.append(
-            replace(found, where=place.rpartition(" ")[2], facts={**facts, "place": place})
-        )
-    return tuple(placed)
+    Orchestrator options of the tasks win. Raises InvalidInput for unknown assignees.
+    """
+    changes: dict[str, object] = {"team": team_file.team}
+    if not work.orchestrator.model_fields_set:
+        changes["orchestrator"] = team_file.orchestrator
+    for key in ("providers", "tools", "approvals", "cwd"):
+        if key not in work.model_fields_set and key in team_file.model_fields_set:
+            changes[key] = getattr(team_file, key)
+    joined = work.model_copy(update=changes)
+    found = tuple(check_rules(joined))
+    if found:
+        raise refusal(found)
+    return joined

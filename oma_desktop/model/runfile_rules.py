@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from oma_desktop.model.document_text import Path
+from oma_desktop.model.metadata import task_metadata_problem
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.runfile import RunFile
 from oma_desktop.model.task_graph import Node, check_assignees, check_graph, problem, title_key
@@ -16,16 +17,22 @@ from oma_desktop.model.view import Problem
 RESERVED_PREFIX: Final = "__oma_"
 
 
-def check_rules(run_file: RunFile, *, team_path: Path = ("team",)) -> list[Problem]:
-    """Return every violation; `team_path` is where the team stands in what the person wrote."""
+def check_rules(
+    run_file: RunFile, *, team_path: Path = ("team",), tasks_path: Path = ("tasks",)
+) -> list[Problem]:
+    """Return every violation; the paths say where team and tasks stand in what was written."""
     found: list[Problem] = []
     team = run_file.team
     if team is not None:
         found += check_roster(team, team_path)
-    nodes = task_nodes(run_file)
-    found += check_graph(nodes)
+    nodes = task_nodes(run_file, tasks_path)
+    if isinstance(run_file.plan, PlanArtifact):
+        found += check_plan(run_file.plan, ("plan",))
+    else:
+        found += check_graph(nodes)
     if team is not None:
         found += check_assignees(nodes, [agent.name for agent in team.agents])
+    found += _metadata_rules(run_file, tasks_path)
     found += _one_kind_of_work(run_file)
     found += _provider_rules(run_file)
     return found
@@ -57,11 +64,11 @@ def is_good_agent_name(name: str) -> bool:
     )
 
 
-def task_nodes(run_file: RunFile) -> list[Node]:
+def task_nodes(run_file: RunFile, path: Path = ("tasks",)) -> list[Node]:
     """Return the tasks of the list or the inline plan, with their places."""
     if run_file.tasks is not None:
         return [
-            Node(("tasks", i), task.title, task.title, task.assignee, task.depends_on)
+            Node((*path, i), task.title, task.title, task.assignee, task.depends_on)
             for i, task in enumerate(run_file.tasks)
         ]
     if isinstance(run_file.plan, PlanArtifact):
@@ -87,6 +94,13 @@ def check_plan(plan: PlanArtifact, path: Path = ()) -> list[Problem]:
             twice.append(problem("RUNFILE_TASK_ID_TWICE", place, name=task.id))
         seen.add(title_key(task.id))
     return twice + check_graph(plan_nodes(plan, path))
+
+
+def _metadata_rules(run_file: RunFile, path: Path) -> Iterator[Problem]:
+    for index, task in enumerate(run_file.tasks or ()):
+        if task.metadata is not None and (wrong := task_metadata_problem(task.metadata)):
+            place = (*path, index, "metadata", *filter(None, wrong[:1]))
+            yield problem("RUNFILE_TASK_METADATA", place, name=wrong[0], reason=wrong[1])
 
 
 def _one_kind_of_work(run_file: RunFile) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from oma_desktop.model.document_text import Path, json_path
+from oma_desktop.model.graph import find_cycle
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.nearest import nearest
 from oma_desktop.model.view import Problem
@@ -65,7 +66,7 @@ def check_graph(nodes: Sequence[Node]) -> list[Problem]:
                 found.append(problem("RUNFILE_TASK_NEEDS_ITSELF", path, task=node.title))
             else:
                 edges[index].append(targets[0])
-    cycle = _cycle(edges)
+    cycle = [int(i) for i in find_cycle({str(i): [str(t) for t in e] for i, e in enumerate(edges)})]
     if cycle:
         shown = " -> ".join(nodes[index].title for index in [*cycle, cycle[0]])
         found.append(problem("RUNFILE_TASK_CYCLE", nodes[cycle[0]].path, cycle=shown))
@@ -80,27 +81,3 @@ def check_assignees(nodes: Iterable[Node], agents: Iterable[str]) -> list[Proble
         for node in nodes
         if node.assignee is not None and node.assignee not in roster
     ]
-
-
-def _cycle(edges: list[list[int]]) -> list[int]:
-    """Return the first cycle in order of dependency, or nothing. Iterative: lists may be long."""
-    state = [0] * len(edges)  # 0 new, 1 on the way, 2 done
-    for start in range(len(edges)):
-        way: list[int] = []
-        stack: list[tuple[int, int]] = [(start, 0)]
-        while stack:
-            node, step = stack.pop()
-            if step == 0:
-                if state[node] == 2:
-                    continue
-                if state[node] == 1:
-                    return way[way.index(node) :]
-                state[node] = 1
-                way.append(node)
-            if step < len(edges[node]):
-                stack.append((node, step + 1))
-                stack.append((edges[node][step], 0))
-            else:
-                state[node] = 2
-                way.pop()
-    return []

@@ -82,6 +82,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         "",
         N_("Remove one of these dependencies."),
     ),
+    "RUNFILE_TASK_METADATA": Sentence(
+        N_("{place}: these task metadata cannot be kept ({reason})."),
+        "",
+        N_("At most 16 entries: short names, text up to 1024 characters, numbers, true or false."),
+    ),
     # wiring
     "RUNFILE_NO_TEAM": Sentence(
         N_("{place}: this file has tasks but no team."),
@@ -183,5 +188,14 @@ SENTENCES: Final[dict[str, Sentence]] = {
     ),
     "RUNFILE_NEEDS_BUILT_IN_TOOL": Sentence(
         N_("{where} grants the built-in tool {name}."), _LATER, N_("Remove it to run the rest.")
+    ),
+    # journals
+    "JOURNAL_LINE_DAMAGED": Sentence(
+        N_("{path}, line {line}: this is not a whole journal event ({problem})."),
+        N_("The file was only read."),
+    ),
+    "JOURNAL_TORN_TAIL": Sentence(
+        N_("{path}, line {line}: the last event was not written to its end ({problem})."),
+        N_("It is left out when the journal is read; everything before it is whole."),
     ),
 }

@@ -1,0 +1,50 @@
+"""What agents leave to the orchestrator, the run file and the peer's defaults (engine.md 1.5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from oma_desktop.engine.llm.presets import DEFAULT_PROVIDER
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.runfile import RunFile
+from oma_desktop.model.team import AgentConfig, TeamConfig
+
+_EFFORTS: Final = frozenset({"low", "medium", "high"})
+
+
+def with_defaults(team: TeamConfig, run_file: RunFile, base_dir: Path) -> TeamConfig:
+    """Return the team with all that its agents leave to the run file; paths become absolute."""
+    agents = [_agent(agent, run_file, base_dir) for agent in team.agents]
+    return team.model_copy(update={"agents": agents})
+
+
+def _agent(agent: AgentConfig, run_file: RunFile, base_dir: Path) -> AgentConfig:
+    """Fill in what the agent leaves to the orchestrator (engine.md 1.5)."""
+    options = run_file.orchestrator
+    default_provider = options.default_provider or DEFAULT_PROVIDER
+    provider = agent.provider or default_provider
+    changes: JsonObject = {"provider": provider, "model": agent.model or options.default_model}
+    if provider == default_provider and agent.base_url is None:
+        # only for its own provider: a key must never go to another service's address
+        changes["base_url"] = options.default_base_url
+    if agent.tools is None and agent.tool_preset is None:
+        changes["tool_preset"] = options.default_tool_preset
+    cwd = agent.cwd or run_file.cwd or options.default_cwd
+    if cwd is not None:
+        changes["cwd"] = str(base_dir / cwd)
+    if agent.thinking is not None:
+        changes["extra_body"] = {**_thinking(agent.thinking, provider), **(agent.extra_body or {})}
+    return agent.model_copy(update=changes)
+
+
+def _thinking(thinking: JsonObject, provider: str) -> JsonObject:
+    """Return the wire fields of a `thinking` option (engine.md 8.2, 8.8)."""
+    wire_fields: JsonObject = {}
+    effort = thinking.get("effort")
+    enabled = thinking.get("enabled") is True
+    if enabled and (effort in _EFFORTS or (effort == "max" and provider == "deepseek")):
+        wire_fields["reasoning_effort"] = effort
+    if provider == "deepseek":
+        wire_fields["thinking"] = {"type": "enabled" if enabled else "disabled"}
+    return wire_fields

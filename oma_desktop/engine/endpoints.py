@@ -1,0 +1,160 @@
+"""From the providers of a run file to adapters: address, key and protocol of every agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from oma_desktop.base.clock import Clock
+from oma_desktop.engine.llm.base import ModelAdapter
+from oma_desktop.engine.llm.keys import StoredKey, find_key
+from oma_desktop.engine.llm.openai import OpenAIChatAdapter
+from oma_desktop.engine.llm.presets import PRESETS, SCRIPTED, Preset
+from oma_desktop.engine.llm.retry_policy import RetryNotice
+from oma_desktop.model.errors import InvalidInput, NotAllowed
+from oma_desktop.model.nearest import nearest
+from oma_desktop.model.runfile import ProviderEntry
+from oma_desktop.model.team import AgentConfig
+
+# Ids of the peer that speak other protocols.
+LATER: Final = frozenset({"anthropic", "gemini", "bedrock", "copilot", "azure-openai"})
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the calls of an agent go; what a person should see before a run (engine.md 8.7).
+
+    `key_variables` are where its key may come from, `has_key` whether there is one.
+    """
+
+    agent: str
+    provider: str
+    model: str
+    base_url: str
+    key_variables: tuple[str, ...]
+    has_key: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Service:
+    preset: Preset
+    base_url: str
+    key: str | None
+
+
+class Endpoints:
+    """Resolves agents to services and keeps one adapter per service.
+
+    Invariant: `resolve` has judged every agent before the first adapter is asked for, so a missing
+    key is found before anything runs.
+    """
+
+    def __init__(
+        self,
+        providers: Mapping[str, ProviderEntry],
+        scripted: Mapping[str, ModelAdapter],
+        *,
+        clock: Clock,
+        environ: Mapping[str, str],
+        stored: StoredKey,
+        on_retry: Callable[[RetryNotice], None],
+    ) -> None:
+        self._providers = providers
+        self._scripted = scripted
+        self._clock = clock
+        self._environ = environ
+        self._stored = stored
+        self._on_retry = on_retry
+        self._adapters: dict[tuple[str, str], OpenAIChatAdapter] = {}
+
+    def resolve(self, agent: AgentConfig) -> Endpoint:
+        """Return where the agent's calls go, and make the adapter ready.
+
+        Raises InvalidInput (unknown provider, no model, bad address, malformed key, no key) or
+        NotAllowed RUNFILE_NEEDS_ANTHROPIC.
+        """
+        provider = agent.provider or ""
+        if provider in self._scripted:
+            return Endpoint(agent.name, provider, agent.model or SCRIPTED, "", (), has_key=False)
+        if not agent.model:
+            raise InvalidInput("RUNFILE_NO_MODEL", agent=agent.name)
+        service = self._service(agent)
+        self._adapter(service)
+        return Endpoint(
+            agent.name,
+            provider,
+            agent.model,
+            service.base_url,
+            service.preset.key_env,
+            has_key=service.key is not None,
+        )
+
+    def adapter_for(self, agent: AgentConfig) -> ModelAdapter:
+        """Return the adapter of an agent; raises like `resolve`."""
+        scripted = self._scripted.get(agent.provider or "")
+        return scripted if scripted is not None else self._adapter(self._service(agent))
+
+    def _service(self, agent: AgentConfig) -> _Service:
+        preset = self._preset(agent)
+        own = preset.resolved_base_url(self._environ)
+        base_url = agent.base_url or own
+        key = find_key(preset.id, preset.key_env, environ=self._environ, stored=self._stored)
+        if key is None and preset.needs_key and base_url == own:
+            raise InvalidInput(
+                "LLM_KEY_MISSING",
+                agent=agent.name,
+                provider=preset.id,
+                variables=", ".join(preset.key_env),
+            )
+        return _Service(preset, base_url, key)
+
+    def _preset(self, agent: AgentConfig) -> Preset:
+        name = agent.provider or ""
+        entry = self._providers.get(name)
+        known = PRESETS.get(name)
+        if name in LATER or (entry is not None and entry.type == "anthropic"):
+            raise NotAllowed("RUNFILE_NEEDS_ANTHROPIC", agent=agent.name, name=name)
+        if entry is None and known is None:
+            near = nearest(name, [*self._providers, *PRESETS])
+            code = "RUNFILE_UNKNOWN_PROVIDER_NEAR" if near else "RUNFILE_UNKNOWN_PROVIDER"
+            raise InvalidInput(code, agent=agent.name, name=name, nearest=near)
+        if entry is None:
+            assert known is not None
+            return known
+        return _described(name, entry, known)
+
+    def _adapter(self, service: _Service) -> OpenAIChatAdapter:
+        where = (service.preset.id, service.base_url)
+        if where not in self._adapters:
+            self._adapters[where] = OpenAIChatAdapter(
+                provider=service.preset.id,
+                base_url=service.base_url,
+                key=service.key,
+                clock=self._clock,
+                echo_reasoning=service.preset.echo_reasoning,
+                on_retry=self._on_retry,
+            )
+        return self._adapters[where]
+
+    async def close(self) -> None:
+        """Release the connections of all adapters."""
+        for adapter in self._adapters.values():
+            await adapter.close()
+        for scripted in self._scripted.values():
+            await scripted.close()
+
+
+def _described(name: str, entry: ProviderEntry, known: Preset | None) -> Preset:
+    """Return an entry as a preset; what it leaves out comes from the preset of the same name."""
+    base_url = entry.base_url or (known.base_url if known else PRESETS["openai"].base_url)
+    key_env = tuple(entry.key_env) or (known.key_env if known else ())
+    if not key_env and not entry.base_url:
+        key_env = PRESETS["openai"].key_env
+    return Preset(
+        name,
+        base_url,
+        key_env,
+        needs_key=bool(key_env),
+        echo_reasoning=known.echo_reasoning if known else False,
+    )

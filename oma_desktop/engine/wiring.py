@@ -1,0 +1,224 @@
+"""A run file made ready to run: team, models, tools, gates, task specs (product.md 7).
+
+Everything that can be wrong is found here, before the first task starts and before any file is
+touched. No key is ever read from the file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from oma_desktop.base.clock import Clock
+from oma_desktop.engine.agent_defaults import with_defaults
+from oma_desktop.engine.bus import EventBus
+from oma_desktop.engine.endpoints import Endpoint, Endpoints
+from oma_desktop.engine.llm.base import ModelAdapter
+from oma_desktop.engine.llm.keys import StoredKey, stored_key
+from oma_desktop.engine.llm.retry_policy import RetryNotice
+from oma_desktop.engine.rule_gates import gates_from_rules
+from oma_desktop.engine.script import EffectsLog, apply_script, load_script, team_from_script
+from oma_desktop.engine.team import Team
+from oma_desktop.engine.tools.grants import DELEGATE, PRESETS
+from oma_desktop.engine.tools.registry import ToolRegistry, ToolSpec
+from oma_desktop.model.errors import InvalidInput, NotAllowed
+from oma_desktop.model.nearest import nearest
+from oma_desktop.model.runfile import RunFile
+from oma_desktop.model.runfile_limits import refuse_unsupported
+from oma_desktop.model.runfile_reading import refusal
+from oma_desktop.model.runfile_rules import task_nodes
+from oma_desktop.model.script import Script
+from oma_desktop.model.task_graph import check_assignees
+from oma_desktop.model.team import (
+    BUILTIN_TOOLS,
+    AgentConfig,
+    OrchestratorOptions,
+    TaskSpec,
+    TeamConfig,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What the orchestrator needs, and where calls will go. `close` when the run is over."""
+
+    team: Team
+    orchestrator: OrchestratorOptions
+    specs: tuple[TaskSpec, ...]
+    endpoints: tuple[Endpoint, ...] = ()
+    _models: Endpoints | None = None
+
+    async def close(self) -> None:
+        """Release connections."""
+        if self._models is not None:
+            await self._models.close()
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What wiring takes from outside the file: clock, environment, key store, listeners.
+
+    `tools` are registered beside what the file brings; `speed` and `effects` are for scripted
+    models and tools.
+    """
+
+    clock: Clock
+    environ: Mapping[str, str] | None = None
+    stored_key: StoredKey = stored_key
+    on_retry: Callable[[RetryNotice], None] = lambda notice: None
+    tools: tuple[ToolSpec, ...] = ()
+    speed: float = 1.0
+    effects: EffectsLog | None = None
+
+    def play(self, script: Script) -> Team:
+        """Return the script's own team."""
+        return team_from_script(script, clock=self.clock, speed=self.speed, effects=self.effects)
+
+
+def retry_events(bus: EventBus) -> Callable[[RetryNotice], None]:
+    """Return a listener that emits each repeat as `llm_retry` (engine.md 8.6)."""
+
+    def announce(notice: RetryNotice) -> None:
+        data = {
+            "provider": notice.provider,
+            "taskTitle": notice.task_title,
+            "retry": notice.retry,
+            "delayMs": round(notice.delay_s * 1000),
+            "code": notice.code,
+            "status": notice.status,
+        }
+        bus.emit("llm_retry", agent=notice.agent or None, data=data)
+
+    return announce
+
+
+def wire(
+    run_file: RunFile,
+    *,
+    base_dir: Path,
+    world: World,
+    script: Script | None = None,
+    needs_work: bool = True,
+) -> Wiring:
+    """Return the run file made ready; relative paths in it start at `base_dir`.
+
+    With `script` every model, tool and gate is the script's (product.md 6), also the team where
+    the file has none. `needs_work` False accepts a file without tasks, for `restore`. May block for
+    a moment (key store, script files). Raises InvalidInput or NotAllowed.
+    """
+    refuse_unsupported(run_file)
+    specs = tuple(run_file.tasks or ())
+    if needs_work and not specs:
+        raise InvalidInput("RUNFILE_NO_WORK", place="$")
+    if script is not None:
+        return _scripted(run_file, specs, base_dir, world, script)
+    if run_file.team is None:
+        raise InvalidInput("RUNFILE_NO_TEAM", place="$")
+    config = with_defaults(run_file.team, run_file, base_dir)
+    scripts = {name: world.play(script) for name, script in _scripts_of(run_file, base_dir).items()}
+    registry = ToolRegistry(world.tools)
+    for played in scripts.values():
+        for tool in played.tools:
+            registry.register(tool)
+    _check_tools(run_file, config, registry)
+    models = _models(run_file, config, scripts, world)
+    endpoints = tuple(models.resolve(agent) for agent in config.agents)
+    options = _options(run_file)
+    team = Team(
+        config=config,
+        tools=registry,
+        adapter_for=models.adapter_for,
+        gates=gates_from_rules(run_file.approvals),
+        max_parallel_tool_calls=options.max_parallel_tool_calls,
+    )
+    return Wiring(team, options, specs, endpoints, models)
+
+
+def team_from_runfile(run_file: RunFile, *, base_dir: Path, clock: Clock) -> Team:
+    """Return only the team; see `wire`, which also gives options, specs and a way to close."""
+    return wire(run_file, base_dir=base_dir, world=World(clock), needs_work=False).team
+
+
+def _scripted(
+    run_file: RunFile, specs: tuple[TaskSpec, ...], base_dir: Path, world: World, script: Script
+) -> Wiring:
+    if run_file.team is None:
+        team = world.play(script)
+        problems = check_assignees(task_nodes(run_file), [a.name for a in team.config.agents])
+        if problems:
+            raise refusal(tuple(problems))
+    else:
+        config = with_defaults(run_file.team, run_file, base_dir)
+        bare = Team(config, ToolRegistry(), adapter_for=_no_model)
+        team = apply_script(
+            bare, script, clock=world.clock, speed=world.speed, effects=world.effects
+        )
+    given = run_file.orchestrator.model_fields_set
+    options = _options(run_file) if given else script.orchestrator
+    return Wiring(
+        replace(team, max_parallel_tool_calls=options.max_parallel_tool_calls), options, specs
+    )
+
+
+def _no_model(agent: AgentConfig) -> ModelAdapter:
+    raise InvalidInput("RUNFILE_NO_MODEL", agent=agent.name)
+
+
+def _options(run_file: RunFile) -> OrchestratorOptions:
+    """The team's own limit counts where the orchestrator names none."""
+    options = run_file.orchestrator
+    limit = run_file.team.max_concurrency if run_file.team else None
+    if limit is None or "max_concurrency" in options.model_fields_set:
+        return options
+    return options.model_copy(update={"max_concurrency": limit})
+
+
+def _scripts_of(run_file: RunFile, base_dir: Path) -> dict[str, Script]:
+    return {
+        name: load_script(base_dir / (entry.script or ""))
+        for name, entry in run_file.providers.items()
+        if entry.type == "scripted"
+    }
+
+
+def _models(
+    run_file: RunFile, config: TeamConfig, scripts: Mapping[str, Team], world: World
+) -> Endpoints:
+    any_agent = config.agents[0]
+    return Endpoints(
+        run_file.providers,
+        {name: played.adapter_for(any_agent) for name, played in scripts.items()},
+        clock=world.clock,
+        environ=os.environ if world.environ is None else world.environ,
+        stored=world.stored_key,
+        on_retry=world.on_retry,
+    )
+
+
+def _check_tools(run_file: RunFile, config: TeamConfig, registry: ToolRegistry) -> None:
+    """Refuse grants and rules for tools that do not exist: both would silently do nothing."""
+    for index, agent in enumerate(config.agents):
+        for tool in agent.tools or ():
+            _must_exist(tool, f"team.agents[{index}].tools", registry, is_grant=True)
+        if agent.tool_preset is not None and agent.tools is None:
+            for tool in sorted(PRESETS[agent.tool_preset]):
+                _must_exist(tool, f"team.agents[{index}].toolPreset", registry, is_grant=True)
+    for index, rule in enumerate(run_file.approvals.tools):
+        if rule.tool is not None and not any(char in rule.tool for char in "*?["):
+            _must_exist(rule.tool, f"approvals.tools[{index}]", registry, is_grant=False)
+
+
+def _must_exist(name: str, where: str, registry: ToolRegistry, *, is_grant: bool) -> None:
+    if registry.get(name) is not None:
+        return
+    if name == DELEGATE:
+        raise NotAllowed("RUNFILE_NEEDS_DELEGATION", name=where)
+    if name in BUILTIN_TOOLS:
+        if is_grant:
+            raise NotAllowed("RUNFILE_NEEDS_BUILT_IN_TOOL", where=where, name=name)
+        return
+    near = nearest(name, [*registry.names, *BUILTIN_TOOLS])
+    code = "RUNFILE_UNKNOWN_TOOL_NEAR" if near else "RUNFILE_UNKNOWN_TOOL"
+    raise InvalidInput(code, where=where, name=name, nearest=near)
