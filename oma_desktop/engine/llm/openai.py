@@ -59,7 +59,7 @@ class OpenAIChatAdapter(ModelAdapter):
         jitter: Callable[[], float] = random.random,
         timeout: httpx.Timeout = TIMEOUT,
     ) -> None:
-        """Raises InvalidInput for an unusable address or key; does no I/O."""
+        """Raises InvalidInput for an unusable address, key or proxy; opens no connection."""
         self.name = provider
         self._http = HttpEndpoint(
             base_url, provider=provider, key=key, now=clock.now, timeout=timeout

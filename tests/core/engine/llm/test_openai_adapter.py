@@ -363,4 +363,13 @@ async def test_other_hosts_go_through_the_proxy(bench, monkeypatch):
 async def test_a_proxy_that_cannot_be_used(bench, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "gopher://127.0.0.1:1")
     with pytest.raises(InvalidInput, match="LLM_PROXY_UNUSABLE"):
-        await bench.ask(bench.adapter("http://model.example/v1"))
+        bench.adapter("http://model.example/v1")
+
+
+async def test_a_closed_adapter_opens_again(bench):
+    async with Loopback([turn(text="one"), turn(text="two")]) as server:
+        adapter = bench.adapter(server.base_url)
+        await bench.ask(adapter)
+        await adapter.close()
+        assert (await bench.ask(adapter)).text == "two"
+        assert server.n_connections == 2
