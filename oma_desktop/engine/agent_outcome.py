@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.runner_state import RunnerState
+from oma_desktop.model.checkpoint import InFlightEntry
 from oma_desktop.model.errors import (
     ApprovalError,
     BudgetExceeded,
@@ -25,6 +27,8 @@ from oma_desktop.model.result import (
     ErrorKind,
     RunStatus,
     StatusCode,
+    add_usage,
+    no_usage,
 )
 
 _KINDS: Final[tuple[tuple[type[OmaError], ErrorKind], ...]] = (
@@ -47,24 +51,53 @@ _STOPS: Final[dict[StopReason, tuple[StatusCode, ErrorKind]]] = {
 }
 
 
-def stopped_status(reason: StopReason) -> tuple[StatusCode, ErrorKind]:
-    """Status code and error kind of an abort."""
-    return _STOPS.get(reason, ("cancelled", "cancellation"))
+def result_of(
+    state: RunnerState, *, output: str, warnings: tuple[str, ...], entry: InFlightEntry | None
+) -> AgentRunResult:
+    """A successful result of what the runner has; the functions below make it something else."""
+    return AgentRunResult(
+        success=True,
+        output=output,
+        messages=list(state.messages),
+        token_usage=add_usage(state.usage, no_usage()),
+        tool_calls=list(state.records),
+        loop_detected=state.loop_detected,
+        budget_exceeded=state.budget_exceeded,
+        warnings=warnings,
+        entry=entry,
+    )
+
+
+def stopped(
+    result: AgentRunResult, reason: StopReason, *, retryable: bool | None
+) -> AgentRunResult:
+    """The end of an aborted attempt, whatever else happened: late answers lose (3.10)."""
+    code, kind = _STOPS.get(reason, ("cancelled", "cancellation"))
+    return replace(
+        result,
+        success=False,
+        aborted=True,
+        status=RunStatus(code),
+        error_info=ErrorInfo(kind=kind, retryable=retryable),
+    )
 
 
 def error_info(error: OmaError) -> ErrorInfo:
-    """The facts of an error. The text is the endpoint's own message where it sent one."""
+    """The facts of an error. The text is the endpoint's own message where it sent one.
+
+    A save or a suspension that failed is not retried: the task would begin again and run its
+    committed calls a second time (DEV-30).
+    """
     message = error.facts.get("message")
     status = error.facts.get("status")
     provider = error.facts.get("provider")
-    retryable = error.facts.get("retryable")
     text = message if isinstance(message, str) and message else str(error)
     return ErrorInfo(
         kind=_kind(error),
         code=error.code,
         name=type(error).__name__,
         message=cut_whole(text, ERROR_MESSAGE_LIMIT),
-        retryable=retryable if isinstance(retryable, bool) else error.retryable,
+        retryable=_may_repeat(error),
         http_status=status if isinstance(status, int) else None,
         provider=provider if isinstance(provider, str) else None,
     )
@@ -76,6 +109,13 @@ def failed(result: AgentRunResult, error: OmaError) -> AgentRunResult:
     status = _STATUS.get(info.kind, "error")
     message = cut_whole(info.message or error.code, STATUS_MESSAGE_LIMIT)
     return replace(result, success=False, status=RunStatus(status, message), error_info=info)
+
+
+def _may_repeat(error: OmaError) -> bool:
+    if isinstance(error, StoreError | ApprovalError):
+        return False
+    said = error.facts.get("retryable")
+    return said if isinstance(said, bool) else error.retryable
 
 
 def _kind(error: OmaError) -> ErrorKind:

@@ -14,23 +14,22 @@ from dataclasses import replace
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine import structured_output
-from oma_desktop.engine.agent_outcome import failed, stopped_status
+from oma_desktop.engine.agent_outcome import error_info, failed, result_of, stopped
 from oma_desktop.engine.boundaries import Boundary
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.deadline import Deadline
-from oma_desktop.engine.llm.base import ModelAdapter, ModelReply, ModelRequest, TextDelta
 from oma_desktop.engine.loop_detection import LoopDetector, LoopHit, LoopSettings
+from oma_desktop.engine.model_call import ModelCall
 from oma_desktop.engine.runner_state import RunnerState, text_of
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tool_round import ToolRound
-from oma_desktop.engine.tools.grants import granted
 from oma_desktop.engine.tools.ids import normalise
 from oma_desktop.engine.tools.pipeline import CallSite, ToolPipeline
 from oma_desktop.model.checkpoint import InFlightEntry
-from oma_desktop.model.errors import BadReply, BudgetExceeded, CallTimeout, EngineError, OmaError
+from oma_desktop.model.errors import BudgetExceeded, EngineError, OmaError
 from oma_desktop.model.message import Message, ToolUseBlock
-from oma_desktop.model.result import AgentRunResult, ErrorInfo, RunStatus, add_usage
+from oma_desktop.model.result import AgentRunResult, RunStatus, add_usage
 from oma_desktop.model.team import AgentConfig
 
 
@@ -62,10 +61,7 @@ class AgentRunner:
     ) -> None:
         self._job = job
         self._agent = agent
-        self._team = team
-        self._clock = clock
         self._bus = bus
-        self._supervisor = supervisor
         self._new_id = new_id
         self._state = (
             RunnerState.resume(job.resume)
@@ -81,6 +77,14 @@ class AgentRunner:
             job.token, limit_ms=agent.timeout_ms, clock=clock, supervisor=supervisor
         )
         self._token = self._deadline.token
+        self._model = ModelCall(
+            job,
+            agent=agent,
+            team=team,
+            clock=clock,
+            supervisor=supervisor,
+            on_draft=lambda draft: self._emit("text_delta", text=draft.text, kind=draft.kind),
+        )
         pipeline = ToolPipeline(
             CallSite(agent, job.run_id, job.task_id, job.before_tool),
             tools=team.tools,
@@ -115,7 +119,6 @@ class AgentRunner:
     # -- the loop -------------------------------------------------------------------------------
 
     async def _loop(self) -> None:
-        adapter: ModelAdapter | None = None
         while not self._suspended:
             if self._state.phase == "completed":
                 if not await self._final_answer_is_bad():
@@ -126,8 +129,7 @@ class AgentRunner:
             elif not await self._may_call_model():
                 return
             else:
-                adapter = adapter or self._team.adapter_for(self._agent)
-                await self._turn(adapter)
+                await self._turn()
 
     async def _may_call_model(self) -> bool:
         """Steps 3 and 4, and a budget that was exceeded before a restore."""
@@ -138,7 +140,7 @@ class AgentRunner:
             return False
         if self._state.budget_exceeded:
             await self._complete(Boundary.TERMINATED)
-            return True
+            return False
         if self._state.turns >= self._turn_limit():
             self._warn("MAX_TURNS_REACHED")
             return False
@@ -154,9 +156,10 @@ class AgentRunner:
         last = self._state.messages[-1:] or self._state.conversation[-1:]
         return structured_output.was_repaired(last)
 
-    async def _turn(self, adapter: ModelAdapter) -> None:
+    async def _turn(self) -> None:
         """Steps 7 to 12: one model turn and what follows from it."""
-        reply = await self._ask(adapter)
+        self._emit("model_call", turn=self._state.turns, attempt=self._job.attempt)
+        reply = await self._model.ask(self._state.conversation, self._token)
         content, unusable = normalise(reply.content, reply.invalid_arguments, new_id=self._new_id)
         turn: Message = {"role": "assistant", "content": content}
         state = self._state
@@ -185,59 +188,6 @@ class AgentRunner:
         else:
             state.say(warning)
             await self._save(Boundary.LOOP_WARNED)
-
-    async def _ask(self, adapter: ModelAdapter) -> ModelReply:
-        """One streamed call with a deadline of its own (DEV-22; engine.md 3.8)."""
-        self._emit("model_call", turn=self._state.turns, attempt=self._job.attempt)
-        call = Deadline(
-            self._token,
-            limit_ms=self._agent.call_timeout_ms,
-            clock=self._clock,
-            supervisor=self._supervisor,
-        )
-        reply: ModelReply | None = None
-        with call as token:
-            try:
-                async for event in adapter.stream(self._request(), token):
-                    if isinstance(event, TextDelta):
-                        self._emit("text_delta", text=event.text, kind=event.kind)
-                    else:
-                        reply = event
-            except OmaError:
-                if call.expired and not self._token.aborted:
-                    limit = self._agent.call_timeout_ms
-                    raise CallTimeout(
-                        "LLM_CALL_TIMEOUT", agent=self._agent.name, timeout_ms=limit
-                    ) from None
-                raise
-        if reply is None:
-            raise BadReply("MODEL_REPLY_MISSING", agent=self._agent.name, provider=adapter.name)
-        return reply
-
-    def _request(self) -> ModelRequest:
-        agent = self._agent
-        prompt = agent.system_prompt
-        if agent.output_schema is not None:
-            asked = structured_output.instruction(agent.output_schema)
-            prompt = f"{prompt}\n\n{asked}" if prompt else asked
-        return ModelRequest(
-            model=agent.model or "",
-            messages=list(self._state.conversation),
-            system_prompt=prompt,
-            tools=[tool.definition for tool in granted(agent, self._team.tools)],
-            max_tokens=agent.max_tokens,
-            temperature=agent.temperature,
-            top_p=agent.top_p,
-            top_k=agent.top_k,
-            min_p=agent.min_p,
-            frequency_penalty=agent.frequency_penalty,
-            presence_penalty=agent.presence_penalty,
-            parallel_tool_calls=agent.parallel_tool_calls,
-            extra_body=agent.extra_body,
-            agent=agent.name,
-            task_title=self._job.task_title,
-            attempt=self._job.attempt,
-        )
 
     async def _tools(self) -> bool:
         """Steps 3.4: run the open round; False leaves the loop with the round still open."""
@@ -333,7 +283,7 @@ class AgentRunner:
 
     def _result(self) -> AgentRunResult:
         state = self._state
-        whole = self._bare(output=state.final_output or state.last_text())
+        whole = self._whole(state.final_output or state.last_text())
         if self._suspended and not self._token.aborted:
             return replace(
                 whole,
@@ -365,36 +315,16 @@ class AgentRunner:
         return failed(whole, error)
 
     def _failure(self, error: OmaError) -> AgentRunResult:
-        whole = self._bare(output="")
+        whole = self._whole(error_info(error).message or error.code)
         if self._token.aborted:
-            return self._stopped(whole)
-        whole = failed(whole, error)
-        assert whole.error_info is not None
-        return replace(whole, output=whole.error_info.message or error.code)
+            return self._stopped(replace(whole, output=self._state.last_text()))
+        return failed(whole, error)
+
+    def _whole(self, output: str) -> AgentRunResult:
+        return result_of(
+            self._state, output=output, warnings=tuple(self._warnings), entry=self._saved
+        )
 
     def _stopped(self, whole: AgentRunResult) -> AgentRunResult:
-        """A stop is the end of this attempt, whatever else happened (3.10: late answers lose)."""
-        reason = self._token.reason
-        assert reason is not None
-        code, kind = stopped_status(reason)
-        return replace(
-            whole,
-            success=False,
-            aborted=True,
-            status=RunStatus(code),
-            error_info=ErrorInfo(kind=kind, retryable=self._deadline.expired or None),
-        )
-
-    def _bare(self, *, output: str) -> AgentRunResult:
-        state = self._state
-        return AgentRunResult(
-            success=True,
-            output=output,
-            messages=list(state.messages),
-            token_usage=add_usage(state.usage, {"input_tokens": 0, "output_tokens": 0}),
-            tool_calls=list(state.records),
-            loop_detected=state.loop_detected,
-            budget_exceeded=state.budget_exceeded,
-            warnings=tuple(self._warnings),
-            entry=self._saved,
-        )
+        assert self._token.reason is not None
+        return stopped(whole, self._token.reason, retryable=self._deadline.expired or None)

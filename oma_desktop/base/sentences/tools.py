@@ -15,6 +15,11 @@ SENTENCES: dict[str, Sentence] = {
         N_("Nothing was allowed: a gate that fails never lets work through."),
         N_("Correct the gate, then restore the run."),
     ),
+    "CONFIRMATION_MISSING": Sentence(
+        N_("A call with consequences was not run: nobody could confirm it."),
+        N_("The agent was told and goes on."),
+        N_("Set a gate for tool calls, or approve the plan, to let such calls run."),
+    ),
     "MODEL_REPLY_MISSING": Sentence(
         N_("The model of agent “{agent}” ended its stream without an answer."),
         N_("The saved steps of the task are kept."),

@@ -73,7 +73,9 @@ class Gates:
     """All gates of a team; an absent gate allows.
 
     `tool_limit_s` bounds the wait for one tool gate; None waits as long as a person needs.
-    `round` gets (completed tasks, next tasks).
+    `round` gets (completed tasks, next tasks). With `confirm_consequential` a consequential call
+    that no tool gate answers for is refused (engine.md 5.7; an approved plan gate counts as the
+    confirmation, so whoever knows of one leaves this off).
     """
 
     tool: ToolGate | None = None
@@ -81,6 +83,7 @@ class Gates:
     plan: PlanGate | None = None
     round: RoundGate | None = None
     tool_limit_s: float | None = None
+    confirm_consequential: bool = False
 
 
 def read_answer(answer: object, *, gate: str, accepts_bool: bool = False) -> GateDecision:

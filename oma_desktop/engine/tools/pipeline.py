@@ -171,7 +171,10 @@ class ToolPipeline:
         """Ask the gate; None means the tool may run. Whatever is not a clear yes is a no."""
         gate = self._gates.tool
         if gate is None:
-            return None
+            if not (asked.consequential and self._gates.confirm_consequential):
+                return None
+            self._emit("warning", code="CONFIRMATION_MISSING", toolCallId=call["id"])
+            return self._refuse(call, f'Nobody confirmed this call of "{asked.tool}".')
         self._emit("gate_call", gate="tool", toolName=asked.tool, toolCallId=asked.tool_call_id)
 
         async def ask() -> object:

@@ -163,7 +163,9 @@ class Ledger:
 class World:
     """Everything one runner needs; `run` drives it to its end in virtual time."""
 
-    def __init__(self, *turns, tools=(), gate=None, gate_limit_s=None, parallel=4, **agent):
+    def __init__(
+        self, *turns, tools=(), gate=None, gate_limit_s=None, parallel=4, confirm=False, **agent
+    ):
         self.clock = VirtualClock()
         self.bus = EventBus()
         self.events: list[ProgressEvent] = []
@@ -175,7 +177,7 @@ class World:
             config=TeamConfig(name="t", agents=[self.agent]),
             tools=ToolRegistry(tools),
             adapter_for=lambda _agent: self.model,
-            gates=Gates(tool=gate, tool_limit_s=gate_limit_s),
+            gates=Gates(tool=gate, tool_limit_s=gate_limit_s, confirm_consequential=confirm),
             max_parallel_tool_calls=parallel,
         )
         self.ledger = Ledger()

@@ -1,0 +1,94 @@
+"""One streamed model call of an agent, with a deadline of its own (engine.md 3.8; DEV-22)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oma_desktop.base.clock import Clock
+from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine import structured_output
+from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.deadline import Deadline
+from oma_desktop.engine.llm.base import ModelAdapter, ModelReply, ModelRequest, TextDelta
+from oma_desktop.engine.team import AgentJob, Team
+from oma_desktop.engine.tools.grants import granted
+from oma_desktop.model.errors import BadReply, CallTimeout, OmaError
+from oma_desktop.model.message import Message
+from oma_desktop.model.team import AgentConfig
+
+
+class ModelCall:
+    """Asks the agent's model, turn after turn. Drafts go to `on_draft`, never into the result."""
+
+    def __init__(
+        self,
+        job: AgentJob,
+        *,
+        agent: AgentConfig,
+        team: Team,
+        clock: Clock,
+        supervisor: Supervisor,
+        on_draft: Callable[[TextDelta], None],
+    ) -> None:
+        self._job = job
+        self._agent = agent
+        self._team = team
+        self._clock = clock
+        self._supervisor = supervisor
+        self._on_draft = on_draft
+        self._adapter: ModelAdapter | None = None
+
+    async def ask(self, conversation: list[Message], token: CancelToken) -> ModelReply:
+        """Return one whole turn.
+
+        Raises CallTimeout when the call's own limit came first, BadReply when the stream ended
+        without a reply, and whatever OmaError the endpoint raised.
+        """
+        adapter = self._adapter = self._adapter or self._team.adapter_for(self._agent)
+        limit = self._agent.call_timeout_ms
+        call = Deadline(token, limit_ms=limit, clock=self._clock, supervisor=self._supervisor)
+        reply: ModelReply | None = None
+        with call as call_token:
+            try:
+                async for event in adapter.stream(self._request(conversation), call_token):
+                    if isinstance(event, TextDelta):
+                        self._on_draft(event)
+                    else:
+                        reply = event
+            except OmaError:
+                if not call.expired or token.aborted:
+                    raise
+                raise CallTimeout(
+                    "LLM_CALL_TIMEOUT", agent=self._agent.name, timeout_ms=limit
+                ) from None
+        if reply is None:
+            raise BadReply("MODEL_REPLY_MISSING", agent=self._agent.name, provider=adapter.name)
+        return reply
+
+    def _request(self, conversation: list[Message]) -> ModelRequest:
+        agent = self._agent
+        return ModelRequest(
+            model=agent.model or "",
+            messages=list(conversation),
+            system_prompt=_system_prompt(agent),
+            tools=[tool.definition for tool in granted(agent, self._team.tools)],
+            max_tokens=agent.max_tokens,
+            temperature=agent.temperature,
+            top_p=agent.top_p,
+            top_k=agent.top_k,
+            min_p=agent.min_p,
+            frequency_penalty=agent.frequency_penalty,
+            presence_penalty=agent.presence_penalty,
+            parallel_tool_calls=agent.parallel_tool_calls,
+            extra_body=agent.extra_body,
+            agent=agent.name,
+            task_title=self._job.task_title,
+            attempt=self._job.attempt,
+        )
+
+
+def _system_prompt(agent: AgentConfig) -> str | None:
+    if agent.output_schema is None:
+        return agent.system_prompt
+    asked = structured_output.instruction(agent.output_schema)
+    return f"{agent.system_prompt}\n\n{asked}" if agent.system_prompt else asked
