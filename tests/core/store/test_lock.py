@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -20,6 +21,7 @@ import pytest
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.model.errors import Locked, WriteFailed
+from oma_desktop.store import lock as lock_module
 from oma_desktop.store.lock import WriterLock
 from oma_desktop.store.lock_file import LockKind, lock_path, read_owner
 
@@ -292,6 +294,30 @@ def test_a_removed_lock_is_lost(store: Path, clock: HandClock) -> None:
         lock.beat()
     assert siblings(store) == [], "a beat creates nothing"
     assert not lock.release()
+
+
+def test_a_full_disk_leaves_no_half_lock(
+    store: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(fd: int, data: memoryview) -> None:
+        os.write(fd, data[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    lock = lock_for(store, clock)
+    with monkeypatch.context() as patch:
+        patch.setattr(lock_module, "write_all", full)
+        with pytest.raises(WriteFailed, match="STORE_NO_SPACE"):
+            lock.acquire()
+        assert siblings(store) == []
+        assert not lock.held
+        patch.undo()
+        lock.acquire()
+        patch.setattr(lock_module, "write_all", full)
+        with pytest.raises(WriteFailed, match="STORE_NO_SPACE"):
+            lock.beat()
+    assert lock.held, "a missed beat is not a lost lock"
+    lock.beat()
+    assert lock.release()
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, clock: HandClock) -> None:
