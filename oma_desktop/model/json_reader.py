@@ -16,9 +16,9 @@ from oma_desktop.model.errors import Corrupt
 from oma_desktop.model.js_text import MAX_SAFE_INTEGER, has_halves
 from oma_desktop.model.json_value import JsonValue
 
-MAX_DEPTH: Final = 300
+MAX_DEPTH: Final = 350
 """Deepest nesting of values that come from models, tools and people."""
-STORE_DEPTH: Final = 340
+STORE_DEPTH: Final = 380
 """Deepest nesting of a store's documents: room for a value of MAX_DEPTH inside a snapshot."""
 
 _BOM: Final = "\ufeff"

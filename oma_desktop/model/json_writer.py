@@ -20,6 +20,7 @@ from oma_desktop.model.json_value import JsonValue
 Members: TypeAlias = Callable[[dict[str, JsonValue]], Iterable[tuple[str, JsonValue]]]
 
 _MAX_INDEX: Final = 2**32 - 2
+_FAST_DEPTH: Final = 100  # the C encoder recurses; deeper values take the exact path
 _QUIET: Final = frozenset((str, bool, NoneType))
 _NUMBERS: Final = frozenset((int, float))
 
@@ -71,7 +72,7 @@ def is_plain(value: JsonValue) -> bool:
     depth = 0
     while level:
         depth += 1
-        if depth > 400:
+        if depth > _FAST_DEPTH:
             return False
         below: list[JsonValue] = []
         for container in level:

@@ -26,20 +26,11 @@ from oma_desktop.model.loader_rules import (
     warning,
 )
 from oma_desktop.model.metadata import task_metadata_problem
+from oma_desktop.model.queue_rules import PARTITIONS
 from oma_desktop.model.redaction import REDACTED
 from oma_desktop.model.view import Problem
 
 QUEUE_VERSION: Final = 2
-PARTITIONS: Final = {
-    "pending": "pending",
-    "in_progress": "inProgress",
-    "completed": "completed",
-    "failed": "failed",
-    "blocked": "blocked",
-    "skipped": "skipped",
-}
-"""Key of a queue's partition by task status."""
-
 _VERSION: Final = Form(lambda v: type(v) is int and v in (1, 2), "1 | 2")
 _OPTIONAL: Final = {
     "assignee": STRING,
