@@ -6,71 +6,38 @@ adds pages, counts and the end marker (ux.md C7). Nothing is shortened and nothi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QColor,
-    QFont,
     QFontMetricsF,
     QPainter,
     QPaintEvent,
     QPen,
     QResizeEvent,
     QTextBlock,
-    QTextBlockFormat,
-    QTextCharFormat,
     QTextCursor,
     QTextOption,
 )
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 from typing_extensions import override
 
-from oma_desktop.base.text import ntr, tr
 from oma_desktop.model.visible_json import PageLine
-from oma_desktop.model.visible_text import Mark, Piece
-from oma_desktop.ui import review_words as words
+from oma_desktop.ui.exact_format import (
+    LINE,
+    PAD,
+    block_format,
+    formats,
+    insert_plain,
+    merged,
+    note_of,
+)
 from oma_desktop.ui.icons import icon_pixmap
 from oma_desktop.ui.theme import theme, theme_host
+from oma_desktop.viewmodel.shown import Shown
 
-LINE: Final = 22
-PAD: Final = 12
 DROP: Final = 2
-_HAN: Final = re.compile(r"[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\uff60]+")
-
-
-class Shown:
-    """The union of character ranges that have been on screen."""
-
-    def __init__(self) -> None:
-        self._ranges: list[tuple[int, int]] = []
-
-    def add(self, start: int, end: int) -> bool:
-        """Add the half-open range; touching ranges melt together. False: it was there already."""
-        if any(a <= start and b >= end for a, b in self._ranges):
-            return False
-        kept: list[tuple[int, int]] = []
-        for a, b in self._ranges:
-            if b < start or a > end:
-                kept.append((a, b))
-            else:
-                start, end = min(a, start), max(b, end)
-        self._ranges = sorted([*kept, (start, end)])
-        return True
-
-    def covers(self, end: int) -> bool:
-        """Say whether everything from 0 to `end` was shown."""
-        return end <= 0 or any(a <= 0 and b >= end for a, b in self._ranges)
-
-    def first_gap(self, end: int) -> int | None:
-        """Return where the first part that was not shown begins."""
-        if self.covers(end):
-            return None
-        if not self._ranges or self._ranges[0][0] > 0:
-            return 0
-        return self._ranges[0][1]
 
 
 class ExactText(QTextEdit):
@@ -169,7 +136,7 @@ class ExactText(QTextEdit):
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
         for i, entry in enumerate(self._lines):
-            block = _block_format(entry, cell)
+            block = block_format(entry, cell)
             if i:
                 cursor.insertBlock(block)
             else:
@@ -180,12 +147,12 @@ class ExactText(QTextEdit):
         self._gutter.update()
 
     def _insert(self, cursor: QTextCursor, entry: PageLine) -> None:
-        plain, chip, edge, quiet = _formats()
+        plain, chip, edge, quiet = formats()
         cursor.insertText(" " * entry.line.hang, plain)
-        for text, mark in _merged(entry.line.pieces):
+        for text, mark in merged(entry.line.pieces):
             if mark is None:
                 broken = text.removesuffix("\\n")
-                _insert_plain(cursor, broken, plain)
+                insert_plain(cursor, broken, plain)
                 cursor.insertText(text[len(broken) :], quiet)
                 continue
             start = cursor.position()
@@ -374,78 +341,3 @@ class _Gutter(QWidget):
         painter = QPainter(self)
         self._owner.paint_gutter(painter, self.width())
         painter.end()
-
-
-def note_of(entry: PageLine) -> str:
-    """Return what stands at the right end of a line with something to point out."""
-    if entry.line.blank_run:
-        return ntr(
-            "{n} blank line, more follows", "{n} blank lines, more follows", entry.line.blank_run
-        )
-    marks = entry.line.marks
-    if len(marks) == 1:
-        return tr("{what}, line {n}", what=words.mark_word(marks[0]), n=entry.number)
-    if marks:
-        return tr("{what}, line {n}", what=words.hidden_count(len(marks)), n=entry.number)
-    return ""
-
-
-def _merged(pieces: tuple[Piece, ...]) -> Iterable[tuple[str, Mark | None]]:
-    text = ""
-    for piece in pieces:
-        if piece.mark is None:
-            text += piece.text
-            continue
-        if text:
-            yield text, None
-        text = ""
-        yield piece.text, piece.mark
-    if text:
-        yield text, None
-
-
-def _block_format(entry: PageLine, cell: float) -> QTextBlockFormat:
-    made = QTextBlockFormat()
-    height = QTextBlockFormat.LineHeightTypes.FixedHeight
-    made.setLineHeight(theme().px(LINE), height.value)
-    text = entry.line.text
-    indent = min(len(text) - len(text.lstrip(" ")) + 2, 24) * cell
-    made.setLeftMargin(theme().px(PAD) + indent)
-    made.setTextIndent(-indent)
-    made.setRightMargin(theme().px(PAD))
-    return made
-
-
-def _formats() -> tuple[QTextCharFormat, ...]:
-    now = theme()
-    plain = _format(now.font("mono"), now.color("text"))
-    chip = _format(now.font("mono"), now.color("warning.text"))
-    edge = _format(now.font("mono"), now.color("warning.tint"))
-    quiet = _format(now.font("mono"), now.color("text.muted"))
-    return plain, chip, edge, quiet
-
-
-def _format(font: QFont, color: QColor) -> QTextCharFormat:
-    made = QTextCharFormat()
-    made.setFont(font)
-    made.setForeground(color)
-    return made
-
-
-def _insert_plain(cursor: QTextCursor, text: str, plain: QTextCharFormat) -> None:
-    """Insert text; Han glyphs get the width of two cells (look.md 4)."""
-    at = 0
-    for run in _HAN.finditer(text):
-        cursor.insertText(text[at : run.start()], plain)
-        cursor.insertText(run.group(), _han(plain))
-        at = run.end()
-    cursor.insertText(text[at:], plain)
-
-
-def _han(plain: QTextCharFormat) -> QTextCharFormat:
-    metrics = QFontMetricsF(plain.font())
-    made = QTextCharFormat(plain)
-    made.setFontLetterSpacingType(QFont.SpacingType.AbsoluteSpacing)
-    space = 2 * metrics.horizontalAdvance("0") - metrics.horizontalAdvance("\u4e2d")
-    made.setFontLetterSpacing(max(space, 0.0))
-    return made

@@ -9,9 +9,11 @@ from typing_extensions import override
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.model.visible_json import PageLine, VisibleText, pages
 from oma_desktop.ui import review_words as words
-from oma_desktop.ui.exact_text import LINE, ExactText, Shown
+from oma_desktop.ui.exact_format import LINE
+from oma_desktop.ui.exact_text import ExactText
 from oma_desktop.ui.review_parts import Panel, Picture, Text, make_button
 from oma_desktop.ui.theme import theme
+from oma_desktop.viewmodel.shown import Shown
 
 FOOT = 24
 

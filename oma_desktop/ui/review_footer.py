@@ -49,7 +49,7 @@ class Footer(Panel):
         self.code.setPlaceholderText(tr("code"))
         self.close_button = make_button(tr("Not now"))
         self.close_button.setStyleSheet("text-align: left;")
-        self.esc = _Key("Esc")
+        self.esc = KeyCap("Esc")
         self.approve = HoldButton(clock=clock)
         self.recording = Recording()
         self.next = make_button(tr("Next request"))
@@ -317,7 +317,7 @@ class Recording(QWidget):
         painter.end()
 
 
-class _Key(QWidget):
+class KeyCap(QWidget):
     """A key cap on a button."""
 
     def __init__(self, name: str) -> None:

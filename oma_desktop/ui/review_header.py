@@ -81,7 +81,8 @@ class Header(QWidget):
         self._show_effect(row)
         self.kind.fill(words.scope_word(row.request.scope), meaning=_scope_icon(row))
         attempt = row.run.attempt if row.run is not None else None
-        run_id = plain(row.request.run_id)
+        run_id = plain(row.run_name)
+        self.run.setStatusTip(row.request.run_id)
         self.run.set_whole(
             tr("run {run}", run=run_id)
             if attempt is None

@@ -128,7 +128,7 @@ def title(row: RequestRow) -> tuple[str, str, bool]:
     if request.scope == "plan":
         return (
             tr("Plan"),
-            ntr("with {n} task wants to start", "with {n} tasks wants to start", row.n_tasks),
+            ntr("{n} task wants to start", "{n} tasks want to start", row.n_tasks),
             False,
         )
     if request.scope == "task_round":

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from PySide6.QtCore import QObject, Signal
+from typing_extensions import override
 
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.view import (
@@ -21,6 +22,8 @@ from oma_desktop.model.view import (
     StoreView,
 )
 from oma_desktop.viewmodel.feed import Feed
+from oma_desktop.viewmodel.rows import Rows
+from oma_desktop.viewmodel.runs import run_name
 
 
 class Group(StrEnum):
@@ -52,6 +55,7 @@ class RequestRow:
     group: Group
     owner: Owner
     run: RunView | None
+    run_name: str
 
     @property
     def acts_on_world(self) -> bool:
@@ -73,6 +77,7 @@ class RequestRow:
         """What the filter of the list looks at."""
         request = self.request
         parts = (
+            self.run_name,
             request.run_id,
             request.scope,
             request.tool,
@@ -110,12 +115,14 @@ def query(stores: Iterable[StoreView]) -> tuple[RequestRow, ...]:
 def _rows(store: StoreView) -> Iterable[RequestRow]:
     runs = {run.run_id: run for run in store.runs}
     for request in store.approvals:
+        run = runs.get(request.run_id)
         yield RequestRow(
             RequestKey(store.path, request.id),
             request,
             group_of(request, store.owner),
             store.owner,
-            runs.get(request.run_id),
+            run,
+            run_name(store, run) if run is not None else request.run_id,
         )
 
 
@@ -174,6 +181,77 @@ class Inbox(QObject):
 
     def _has_decision(self) -> bool:
         return any(r.request.decided_at is not None for r in self._rows)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRow:
+    """A head with the number of requests under it; folded heads hide them."""
+
+    group: Group
+    n: int
+    folded: bool
+
+
+InboxRow = HeadRow | RequestRow
+ALWAYS_OPEN = Group.NEEDS_YOU
+
+
+class InboxRows(Rows[InboxRow]):
+    """The inbox as a list: heads and cards. `needs you` has no head, it is what the list is for."""
+
+    def __init__(self, inbox: Inbox, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._inbox = inbox
+        self._folded = {Group.DECIDED, Group.NO_LONGER_OPEN}
+        self._filter = ""
+        inbox.changed.connect(self._refresh)
+        self._refresh()
+
+    @property
+    def n_shown(self) -> int:
+        """How many requests pass the filter, folded or not."""
+        return len(self._inbox.rows(self._filter))
+
+    @property
+    def n_all(self) -> int:
+        """How many requests there are."""
+        return len(self._inbox.rows())
+
+    def set_filter(self, words: str) -> None:
+        """Show only requests that hold all the words."""
+        if words != self._filter:
+            self._filter = words
+            self._refresh()
+
+    def toggle(self, group: Group) -> None:
+        """Fold or unfold a group."""
+        self._folded ^= {group}
+        self._refresh()
+
+    @override
+    def key(self, row: InboxRow) -> Hashable:
+        return row.group if isinstance(row, HeadRow) else row.key
+
+    @override
+    def cell(self, row: InboxRow, column: int) -> object:
+        if isinstance(row, HeadRow):
+            return f"{row.group.value} ({row.n})"
+        return f"{row.group.value} {row.request.id}"
+
+    def _refresh(self) -> None:
+        self.set_rows(list(self._listed()))
+
+    def _listed(self) -> Iterator[InboxRow]:
+        rows = self._inbox.rows(self._filter)
+        for group in GROUPS:
+            members = [r for r in rows if r.group is group]
+            if not members:
+                continue
+            folded = group in self._folded and not self._filter
+            if group is not ALWAYS_OPEN:
+                yield HeadRow(group, len(members), folded)
+            if not folded:
+                yield from members
 
 
 def _decided_stamp(row: RequestRow) -> float:
