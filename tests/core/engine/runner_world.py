@@ -207,10 +207,13 @@ class World:
             new_id=lambda: next(ids),
         )
 
-    async def run(self, **job):
+    async def run(self, *, then=lambda: None, **job):
         supervisor = Supervisor()
         task = supervisor.spawn(self.runner(supervisor, **job).run(), name="runner")
         await drive(task, self.clock)
+        then()
+        assert supervisor.names == [], "work goes on after the runner has returned"
+        assert self.token._listeners == []
         await supervisor.close()
         return task.result()
 

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,19 @@ async def test_suspend_finishes_running_tools_commits_them_and_starts_no_new_one
     assert again.ids == ["c2", "c3"]
 
 
+async def test_suspend_lets_a_running_tool_come_to_its_end():
+    async def long(_input, _context):
+        world.token.stop(StopReason.SUSPEND)
+        await world.clock.sleep(60)
+        return ToolOutput("at last")
+
+    spec = replace(Probe().spec(), run=long)
+    world = World(say("", TWO[0]), say("never"), tools=[spec])
+    result = await world.run()
+    assert world.clock.time == 60
+    assert results_of(result.entry["conversationMessages"][-1]) == [("c1", "at last", False)]
+
+
 async def test_suspend_after_the_last_tool_saves_the_closed_round_and_asks_nothing_more():
     world = World(*ROUND)
     tool = Probe(on_call=lambda c: world.token.stop(StopReason.SUSPEND))
@@ -272,18 +286,19 @@ async def test_a_success_that_arrives_while_aborting_is_still_committed():
 
 
 async def test_a_tool_that_ignores_the_stop_is_given_up_after_a_grace():
-    world = World(*ROUND)
+    ended = []
 
-    async def stubborn(_input, context):
+    async def stubborn(_input, _context):
         world.token.stop(StopReason.CANCEL)
-        await world.clock.sleep(3600)
+        try:
+            await world.clock.sleep(3600)
+        finally:
+            ended.append("cancelled")
 
-    tool = Probe()
-    spec = tool.spec()
-    object.__setattr__(spec, "run", stubborn)
-    world = World(say("", TWO[0]), tools=[spec])
-    result = await world.run()
+    world = World(say("", TWO[0]), tools=[replace(Probe().spec(), run=stubborn)])
+    result = await world.run(then=lambda: ended.append("runner returned"))
     assert result.aborted
+    assert ended == ["cancelled", "runner returned"], "nothing given up goes on behind our back"
     assert world.clock.time == pytest.approx(2.0)
     assert world.ledger.trace() == ["B1"]
 
@@ -356,9 +371,12 @@ async def test_no_save_after_the_request_forgets_the_request():
 
     world.ledger.slow = slow
     await world.run()
-    asked = world.ledger.trace().index("B3")
-    for _, entry in world.ledger.saves[asked:]:
-        assert "approvalRequest" in entry["pendingToolCalls"][0]
+    known = [
+        {(p["call"]["id"], key) for p in entry["pendingToolCalls"] for key in p if key != "call"}
+        for _, entry in world.ledger.saves
+    ]
+    assert all(before <= after for before, after in itertools.pairwise(known))
+    assert known[-1] == {("c1", "approvalRequest"), ("c2", "commit")}
 
 
 async def test_approved_runs_once_with_the_coerced_input_and_no_gate_idea39():
@@ -614,8 +632,6 @@ async def test_s03_decisions_bind_by_id_and_content_not_by_position():
 
 async def run_as(world, entry, run_id):
     """Resume a case's own task of its own run."""
-    from dataclasses import replace
-
     from oma_desktop.base.supervisor import Supervisor
     from tests.core.engine.runner_world import drive
 
