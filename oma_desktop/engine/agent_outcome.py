@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from oma_desktop.base.sentences import describe
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.runner_state import RunnerState
 from oma_desktop.model.checkpoint import InFlightEntry
@@ -83,7 +84,8 @@ def stopped(
 
 
 def error_info(error: OmaError) -> ErrorInfo:
-    """The facts of an error. The text is the endpoint's own message where it sent one.
+    """The facts of an error. The text is the endpoint's own message where it sent one, else our
+    sentence: it is stored as the task's result, where people and other agents read it.
 
     A save or a suspension that failed is not retried: the task would begin again and run its
     committed calls a second time (DEV-30).
@@ -91,7 +93,8 @@ def error_info(error: OmaError) -> ErrorInfo:
     message = error.facts.get("message")
     status = error.facts.get("status")
     provider = error.facts.get("provider")
-    text = message if isinstance(message, str) and message else str(error)
+    said = isinstance(message, str) and message
+    text = str(message) if said else describe(error.code, error.facts).title
     return ErrorInfo(
         kind=_kind(error),
         code=error.code,

@@ -151,11 +151,11 @@ class HttpEndpoint:
                 "LLM_BAD_ENDPOINT", provider=self.provider, problem=str(problem), retryable=False
             ) from None
         except httpx.TransportError as problem:
-            raise self._unreachable(problem) from None
+            raise self._broken(problem, "LLM_UNREACHABLE") from None
 
-    def _unreachable(self, problem: httpx.TransportError) -> ProviderError:
+    def _broken(self, problem: httpx.TransportError, code: str) -> ProviderError:
         return Unreachable(
-            "LLM_STALLED" if isinstance(problem, httpx.ReadTimeout) else "LLM_UNREACHABLE",
+            "LLM_STALLED" if isinstance(problem, httpx.ReadTimeout) else code,
             provider=self.provider,
             origin=self.origin,
             problem=redacted(str(problem) or type(problem).__name__, self._key),
@@ -170,7 +170,7 @@ class HttpEndpoint:
         except httpx.DecodingError:
             raise BadReply("LLM_BAD_STREAM", provider=self.provider, retryable=True) from None
         except httpx.TransportError as problem:
-            raise self._unreachable(problem) from None
+            raise self._broken(problem, "LLM_STREAM_CUT") from None
 
     async def _refusal(self, response: httpx.Response) -> ProviderError:
         if response.is_redirect:

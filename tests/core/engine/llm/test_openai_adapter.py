@@ -158,7 +158,7 @@ async def test_cut_inside_a_line_is_a_cut_not_a_bad_stream(bench, cases):
 async def test_cut_before_the_answer_began_is_repeated(bench):
     async with Loopback([Answer(b": ping\n\n", cut=True), turn(text="again")]) as server:
         assert (await bench.ask(bench.adapter(server.base_url))).text == "again"
-    assert [n.code for n in bench.notices] == ["LLM_UNREACHABLE"]
+    assert [n.code for n in bench.notices] == ["LLM_STREAM_CUT"]
 
 
 async def test_error_in_the_stream_after_text(bench, cases):
