@@ -123,11 +123,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
         "",
         N_("Did you mean {nearest}?"),
     ),
-    "RUNFILE_SCRIPT_MISSING": Sentence(
-        N_("The script {script} of the provider {name} cannot be read ({problem})."),
-        "",
-        N_("Paths are relative to the run file."),
-    ),
     # later versions
     "RUNFILE_NEEDS_COORDINATOR": Sentence(
         N_("{name} needs the coordinator that turns a goal into tasks."),

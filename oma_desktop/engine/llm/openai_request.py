@@ -46,7 +46,9 @@ def encode_request(request: ModelRequest, *, echo_reasoning_of: str | None = Non
         body = build_request(request, echo_reasoning_of=echo_reasoning_of)
         text = _dumps(body)
     except (ValueError, TypeError, RecursionError) as problem:
-        raise Refused("INVALID_MESSAGE", problem=str(problem), retryable=False) from None
+        raise Refused(
+            "INVALID_MESSAGE", where="messages", problem=str(problem), retryable=False
+        ) from None
     try:
         return text.encode()
     except UnicodeEncodeError:

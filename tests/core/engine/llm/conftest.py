@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from oma_desktop.base.sentences import one_line
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.llm.base import ModelReply, ModelRequest, TextDelta
 from oma_desktop.engine.llm.openai import OpenAIChatAdapter
 from oma_desktop.engine.llm.retry_policy import RetryNotice
+from oma_desktop.model.errors import ProviderError
 
 HELLO = ModelRequest("m", [{"role": "user", "content": [{"type": "text", "text": "hello"}]}])
 
@@ -70,6 +72,12 @@ class Bench:
         adapter = OpenAIChatAdapter(base_url=base_url, **{**options, **more})
         self.adapters.append(adapter)
         return adapter
+
+    async def fail(self, adapter: OpenAIChatAdapter, request: ModelRequest = HELLO) -> str:
+        """Return the sentence of the error one turn ends with."""
+        with pytest.raises(ProviderError) as caught:
+            await self.ask(adapter, request)
+        return one_line(caught.value.code, caught.value.facts)
 
     async def ask(
         self,

@@ -373,3 +373,44 @@ async def test_a_closed_adapter_opens_again(bench):
         await adapter.close()
         assert (await bench.ask(adapter)).text == "two"
         assert server.n_connections == 2
+
+
+# --- sentences ---------------------------------------------------------------------------------
+
+
+HTML = {"Content-Type": "text/html"}
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(refusal(status) for status in (400, 401, 403, 404, 408, 409, 429, 500, 503, 529)),
+        refusal(429, **{"Retry-After": "900"}),
+        refusal(503, **{"Retry-After": "900"}),
+        Answer(b"", 307, {"Location": "https://x"}),
+        Answer(b"<html>", headers=HTML),
+        Answer(b"oops", headers=JSON),
+        Answer(b"oops", 500, headers=HTML),
+        Answer(b"data: oops\n\n"),
+        Answer(b"data: [DONE]\n\n"),
+        Answer(b"", cut=True),
+        Answer(b""),
+        Answer(b'data: {"error": {"message": "x"}}\n\n'),
+        Answer(b'data: {"error": {"message": "x", "code": 429}}\n\n'),
+        Answer(b'data: {"choices":[{"delta":{"tool_calls":[{"type":"custom"}]}}]}\n\n'),
+    ],
+)
+async def test_every_failure_reads_as_a_whole_sentence(bench, answer):
+    async with Loopback([answer] * 3) as server:
+        sentence = await bench.fail(bench.adapter(server.base_url))
+    assert "{" not in sentence
+    assert "demo" in sentence or "model" in sentence
+    assert "Something went wrong" not in sentence
+
+
+async def test_a_damaged_conversation_reads_as_a_sentence(bench):
+    broken = {"type": "tool_use", "id": "c", "name": "f", "input": {"x": float("nan")}}
+    request = ModelRequest("m", [{"role": "assistant", "content": [broken]}])
+    sentence = await bench.fail(bench.adapter("http://127.0.0.1:1/v1"), request)
+    assert "{" not in sentence
