@@ -1,10 +1,12 @@
-"""One checkpoint record in a store: its key, its metadata, saving and deleting (formats.md 2.2)."""
+"""One checkpoint record in a store: its key and metadata, load, save, delete (formats.md 2.2)."""
 
 from __future__ import annotations
 
 from typing import cast
 
 from oma_desktop.model.checkpoint import CheckpointSnapshot
+from oma_desktop.model.checkpoint_loader import LoadedSnapshot, load_snapshot_text
+from oma_desktop.model.errors import Corrupt, SchemaTooNew
 from oma_desktop.model.json_text import stringify
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
@@ -23,6 +25,29 @@ class Checkpoint:
         self._store = store
         self._run_id = run_id or None
         self.key = checkpoint_key(run_id) if key is None else key
+
+    def latest_text(self) -> str | None:
+        """Return the stored text, None when there is no record; parsing may happen elsewhere."""
+        entry = self._store.get(self.key)
+        return None if entry is None else entry.value
+
+    def load_latest(self) -> LoadedSnapshot | None:
+        """Return the snapshot, None when there is no record.
+
+        A record that cannot be used is never taken for an absent one: raises Corrupt or
+        SchemaTooNew, `key` and (where the store is a file) `path` among the facts.
+        """
+        text = self.latest_text()
+        if text is None:
+            return None
+        try:
+            return load_snapshot_text(text)
+        except (Corrupt, SchemaTooNew) as error:
+            error.facts["key"] = self.key
+            path = getattr(self._store, "path", None)
+            if path is not None:
+                error.facts["path"] = str(path)
+            raise
 
     def save(self, snapshot: CheckpointSnapshot) -> None:
         """Write the whole snapshot; a v1 one without run id gets ours (formats.md 2.3)."""

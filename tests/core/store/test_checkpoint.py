@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from oma_desktop.base.clock import SystemClock
+from oma_desktop.model.errors import Corrupt, SchemaTooNew
 from oma_desktop.store.checkpoint import Checkpoint
+from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.in_memory import InMemoryStore
 from oma_desktop.store.read_only import read_only
 
@@ -97,3 +99,83 @@ def test_delete_removes_just_that_key(store: InMemoryStore) -> None:
     checkpoint.delete()
     checkpoint.delete()
     assert [e.key for e in store.list()] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("path", "key"), CHECKPOINTS, ids=lambda v: getattr(v, "parent", Path(v)).name
+)
+def test_golden_snapshots_load(path: Path, key: str) -> None:
+    """Also those the peer wrongly refuses (golden/README.md)."""
+    loaded = Checkpoint(read_only(path), key=key).load_latest()
+    assert loaded is not None
+    expected = json.loads((path.parent / "expected.json").read_bytes())
+    if isinstance(expected, dict) and "checkpoints" in expected:
+        facts = next(c for c in expected["checkpoints"] if c["key"] == key)
+        assert loaded.snapshot["version"] == facts["version"]
+        assert loaded.snapshot["mode"] == facts["mode"]
+
+
+def test_absent_is_none(store: InMemoryStore) -> None:
+    store.set("__oma_checkpoint__/other/latest", "damaged")
+    assert Checkpoint(store).load_latest() is None
+    assert Checkpoint(store).latest_text() is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", "[]", "{}", '{"version":4}', "[" * 9999])
+def test_a_damaged_record_is_never_absent(store: InMemoryStore, text: str) -> None:
+    checkpoint = Checkpoint(store, run_id="r")
+    store.set(checkpoint.key, text)
+    with pytest.raises(Corrupt) as caught:
+        checkpoint.load_latest()
+    assert caught.value.facts["key"] == checkpoint.key
+
+
+@pytest.mark.parametrize(("name", "found"), [("snapshot-v99.json", 99), ("queue-v7.json", 7)])
+def test_s10_a_newer_snapshot_is_left_alone(tmp_path: Path, name: str, found: int) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes((GOLDEN.parent / "cases" / "s10-newer-schema" / name).read_bytes())
+    data = path.read_bytes()
+    store = FileStore(path, clock=SystemClock())
+    (key,) = [e.key for e in store.list() if e.key.startswith("__oma_checkpoint__/")]
+    with pytest.raises(SchemaTooNew) as caught:
+        Checkpoint(store, key=key).load_latest()
+    facts = caught.value.facts
+    assert (facts["found"], facts["path"], facts["key"]) == (found, str(path), key)
+    assert isinstance(facts["supported"], int)
+    assert path.read_bytes() == data
+
+
+def test_saved_and_loaded_again(tmp_path: Path) -> None:
+    snapshot: Any = {
+        "version": 4,
+        "mode": "runTasks",
+        "createdAt": "2026-01-02T03:04:05.678Z",
+        "identity": {
+            "runId": "r",
+            "attempt": 1,
+            "lastTraceId": "0" * 31 + "1",
+            "lastRootSpanId": "0" * 15 + "1",
+        },
+        "queue": {
+            "version": 1,
+            "tasks": [],
+            "pending": [],
+            "inProgress": [],
+            "completed": [],
+            "failed": [],
+            "blocked": [],
+            "skipped": [],
+        },
+        "completedTaskResults": [],
+        "inFlightTasks": [],
+        "pendingApprovals": [],
+        "approvalDecisions": [],
+        "omaDesktop": {"retries": {"t": 1}},
+        "laterKey": [1.5, None, "\ud800"],
+    }
+    path = tmp_path / "run.json"
+    Checkpoint(FileStore(path, clock=SystemClock()), run_id="r").save(snapshot)
+    loaded = Checkpoint(read_only(path), run_id="r").load_latest()
+    assert loaded is not None
+    assert loaded.snapshot == snapshot
+    assert list(loaded.snapshot) == list(snapshot)
