@@ -75,9 +75,13 @@ def open_for_writing(
 
 
 def live_writer(path: Path) -> OpenStore | None:
-    """Return the store this very process has open for writing at `path`, None when none."""
+    """Return the store this very process has open for writing at `path`, None when none.
+
+    An engine may give the lock back before the store is closed; such a store is no writer.
+    """
     with _guard:
-        return _live.get((os.getpid(), resolve(path)))
+        opened = _live.get((os.getpid(), resolve(path)))
+    return opened if opened is not None and opened.lock.held else None
 
 
 @contextmanager

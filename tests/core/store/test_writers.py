@@ -73,6 +73,21 @@ def test_a_decision_in_the_owners_process_uses_the_owners_store(path: Path) -> N
     assert [e.value for e in FileStore(path, clock=CLOCK).list()] == ["2", "approved"]
 
 
+def test_a_decision_after_the_attempt_gave_its_lock_back(path: Path) -> None:
+    """The engine releases at the end or suspension; the window closes the store later."""
+    with open_it(path) as opened:
+        opened.store.set("checkpoint", "1")
+        opened.lock.release()
+        assert live_writer(path) is None
+        with writing(path, app="test", clock=CLOCK) as store:
+            assert store is not opened.store
+            assert store.compare_and_set("approval", None, "approved")
+        with pytest.raises(Locked, match="LOCK_LOST"):
+            opened.store.set("checkpoint", "2")
+    assert [e.value for e in FileStore(path, clock=CLOCK).list()] == ["1", "approved"]
+    assert names(path) == ["run.json"]
+
+
 def test_a_decision_without_an_owner_holds_the_lock_while_it_writes(path: Path) -> None:
     with writing(path, app="test", clock=CLOCK) as store:
         assert read_owner(path, clock=CLOCK).kind is LockKind.LIVE
