@@ -1,0 +1,392 @@
+"""Waiting for a person without holding anybody else (engine.md 5; P03, P04, P05, P14; case s02)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from oma_desktop.engine.cancel import StopReason
+from oma_desktop.model.errors import StaleDecision
+from oma_desktop.store.filestore import FileStore
+from tests.core.engine.run_world import CASES, RunWorld, golden_world, statuses
+from tests.core.engine.runner_world import VirtualClock
+
+CALL = {"id": "c1", "name": "pay", "input": {"amount": 25}}
+
+
+def script(*, gate="suspend", others=2, delay_ms=400, calls=(CALL,), scope="tool", limit=4):
+    """`Pay` asks a person; `Other n` runs beside it in several turns."""
+    beside = [f"Other {n}" for n in range(others)]
+    slow = [
+        {"text": "", "tools": [{"id": f"w{n}", "name": "look", "input": {}}], "delayMs": delay_ms}
+        for n in range(3)
+    ]
+    gates = {"tool": {"pay": gate}} if scope == "tool" else {"dispatch": {"Pay": gate}}
+    return {
+        "team": {"name": "x", "sharedMemory": "memory"},
+        "orchestrator": {"maxConcurrency": limit},
+        "agents": [
+            {"name": n, "tools": ["pay", "look"]} for n in ["payer", *(b.lower() for b in beside)]
+        ],
+        "tools": {
+            "pay": {
+                "schema": {"amount": "number"},
+                "consequential": True,
+                "results": {"*": {"data": "paid"}},
+            },
+            "look": {"schema": {}, "results": {"*": {"data": "seen", "delayMs": delay_ms}}},
+        },
+        "gates": gates,
+        "replies": {
+            "Pay": [{"text": "paying", "tools": list(calls)}, {"text": "all paid"}],
+            **{b: [*slow, {"text": f"{b} done"}] for b in beside},
+            "After": [{"text": "after"}],
+        },
+    }
+
+
+def specs(others=2):
+    from tests.core.engine.run_world import spec
+
+    beside = [f"Other {n}" for n in range(others)]
+    return [
+        spec("Pay", assignee="payer"),
+        *(spec(b, assignee=b.lower()) for b in beside),
+        spec("After", "Pay", assignee="payer"),
+    ]
+
+
+async def suspended(**facts):
+    world = RunWorld(script=script(**facts))
+    result = await world.run(*specs(facts.get("others", 2)), real_runner=True)
+    return world, result
+
+
+@pytest.mark.parametrize("scope", ["tool", "dispatch"])
+async def test_p03_p04_p14_others_finish_while_a_request_is_open(scope):
+    world, result = await suspended(scope=scope)
+    assert result.status.code == "suspended"
+    held = "in_progress" if scope == "tool" else "pending"
+    assert statuses(result) == {
+        "Pay": held, "Other 0": "completed", "Other 1": "completed", "After": "blocked",
+    }  # fmt: skip
+    assert [r["scope"] for r in result.pending_approvals] == [
+        "tool_call" if scope == "tool" else "task_dispatch"
+    ]
+    assert world.statuses() == statuses(result), "the file says the same"
+    assert world.snapshot()["omaDesktop"]["end"]["status"] == "suspended"
+    assert world.snapshot()["omaDesktop"]["end"]["by"] == "approval"
+
+
+@pytest.mark.parametrize("scope", ["tool", "dispatch"])
+async def test_p03_p04_dev_32_waiting_really_waits(scope, monkeypatch):
+    """Each look at the state has a cause; the peer spins here and never yields."""
+    from oma_desktop.engine import attempt_run
+
+    made = []
+
+    class Counting(attempt_run.Dispatcher):
+        def __init__(self, attempt):
+            super().__init__(attempt)
+            made.append(self)
+
+    monkeypatch.setattr(attempt_run, "Dispatcher", Counting)
+    await suspended(scope=scope, others=3, limit=5)
+    assert made[0].passes <= 10  # one per task that settles, and the first
+
+
+async def test_the_request_is_saved_before_its_row_exists_and_then_announced():
+    world = RunWorld(script=script(others=0))
+    order = []
+    world.store.on_save = lambda doc: order.append(("saved", len(doc["pendingApprovals"])))
+    inner = world.store.compare_and_set
+
+    def cas(key, *args, **kwargs):
+        order.append(("row", 1))
+        return inner(key, *args, **kwargs)
+
+    world.store.compare_and_set = cas
+    world.bus.subscribe(lambda e: e.type == "approval_pending" and order.append(("told", 1)))
+    await world.run(*specs(0), real_runner=True)
+    at = order.index(("row", 1))
+    assert order[at - 1] == ("saved", 1)
+    assert order[at + 1] == ("told", 1)
+
+
+async def test_approve_runs_the_call_once_with_the_reviewed_input_and_no_gate():
+    world, _ = await suspended()
+    world.decide("approve")
+    world.forget_events()
+    result = await world.restore(real_runner=True)
+    assert result.success
+    assert result.identity.attempt == 2
+    assert [c["id"] for c in result.log["toolCallsExecuted"]] == ["c1"]
+    assert result.log["gateCalls"] == []
+    assert set(statuses(result).values()) == {"completed"}
+    assert world.snapshot()["pendingApprovals"] == []
+    assert [d["decision"] for d in world.snapshot()["approvalDecisions"]] == ["approved"]
+
+
+async def test_reject_runs_nothing_and_the_model_goes_on():
+    world, _ = await suspended()
+    world.decide("reject")
+    world.forget_events()
+    result = await world.restore(real_runner=True)
+    assert result.success
+    assert result.log["toolCallsExecuted"] == []
+    assert set(statuses(result).values()) == {"completed"}
+
+
+async def test_an_undecided_store_with_nothing_else_to_do_starts_no_attempt():
+    world, _ = await suspended()
+    before = [e.value for e in world.store.list()]
+    for _ in range(3):
+        result = await world.restore(real_runner=True)
+        assert result.status.code == "suspended"
+        assert result.identity.attempt == 2
+        assert len(result.pending_approvals) == 1
+    assert [e.value for e in world.store.list()] == before
+
+
+async def test_p14_a_restore_goes_on_beside_an_open_request():
+    world = RunWorld(script=script(limit=1, others=2))
+    world.bus.subscribe(
+        lambda e: e.type == "approval_pending" and world.token.stop(StopReason.SUSPEND)
+    )
+    first = await world.run(*specs(), real_runner=True)
+    assert "completed" not in statuses(first).values()
+    other = RunWorld(script=script(limit=1), store=world.store)
+    result = await other.restore(real_runner=True)
+    assert result.status.code == "suspended"
+    assert result.identity.attempt == 2
+    assert statuses(result) == {
+        "Pay": "pending", "Other 0": "completed", "Other 1": "completed", "After": "blocked",
+    }  # fmt: skip
+    assert other.statuses()["Pay"] == "in_progress", "carried over, as saved (W2)"
+    assert len(other.snapshot()["pendingApprovals"]) == 1
+    other.decide("approve")
+    last = await other.restore(real_runner=True)
+    assert last.success
+    assert last.identity.attempt == 3
+
+
+async def test_two_calls_of_one_round_are_decided_one_after_the_other():
+    two = (CALL, {"id": "c2", "name": "pay", "input": {"amount": 7}})
+    world, result = await suspended(calls=two, others=0)
+    assert len(result.pending_approvals) == 2
+    first = next(r for r in result.pending_approvals if r["boundary"].endswith("c1"))
+    world.ledger().decide(first["id"], first["requestHash"], "approve", {"id": "ann"})
+    result = await world.restore(real_runner=True)
+    assert result.status.code == "suspended"
+    assert [c["id"] for c in result.log["toolCallsExecuted"]] == ["c1"]
+    world.decide("approve")
+    result = await world.restore(real_runner=True)
+    assert result.success
+    assert [c["id"] for c in result.log["toolCallsExecuted"]] == ["c2"]
+
+
+async def test_a_dispatch_is_bound_to_the_very_bytes_that_were_reviewed():
+    world, _ = await suspended(scope="dispatch", others=0)
+    world.decide("approve")
+    entry = next(e for e in world.store.list() if "checkpoint" in e.key)
+    document = json.loads(entry.value)
+    document["queue"]["tasks"][0]["description"] = "something else"
+    world.store.set(entry.key, json.dumps(document), entry.metadata)
+    with pytest.raises(StaleDecision):
+        await world.restore(real_runner=True)
+    assert world.of("task_start") == []
+
+
+async def test_an_approved_dispatch_starts_without_asking_and_first():
+    world, _ = await suspended(scope="dispatch", others=0)
+    world.decide("approve")
+    world.forget_events()
+    result = await world.restore(real_runner=True)
+    assert result.success
+    asked = [g["title"] for g in result.log["gateCalls"]]
+    assert "Pay" not in asked
+    assert [e.task for e in world.of("task_start")][0] == result.tasks[0]["id"]
+    assert world.snapshot()["pendingApprovals"] == []
+
+
+async def test_a_rejected_dispatch_ends_the_run_for_good():
+    world, _ = await suspended(scope="dispatch", others=1)
+    world.decide("reject")
+    result = await world.restore(real_runner=True)
+    assert result.status.code == "rejected"
+    assert statuses(result)["Pay"] == "skipped"
+    assert world.statuses()["After"] == "skipped"
+    assert world.snapshot()["pendingApprovals"] == []
+    assert world.snapshot()["omaDesktop"]["end"]["status"] == "rejected"
+    saved = world.snapshot()
+    again = await world.restore(real_runner=True)
+    assert again.status.code == "rejected"
+    assert world.snapshot() == saved
+
+
+async def test_p05_an_approved_dispatch_is_never_asked_again_for_a_half_done_task(tmp_path):
+    for case in ("d5_dispatch_approved_then_crash", "d6_second_dispatch_approval_peer_rejects"):
+        folder = tmp_path / case
+        folder.mkdir()
+        world = golden_world(case, folder)
+        result = await world.restore(real_runner=True)
+        assert result.success
+        assert [c["id"] for c in result.log["toolCallsExecuted"]] == ["call_drop_2"]
+        assert [g["title"] for g in result.log["gateCalls"]] == ["Verify"]
+
+
+async def test_p05_an_approved_dispatch_survives_a_crash_before_its_first_boundary():
+    world, _ = await suspended(scope="dispatch", others=0)
+    world.decide("approve")
+    world.store.saved.clear()
+    await world.restore(real_runner=True)
+    at = next(
+        i for i, s in enumerate(world.store.saved)
+        if s["queue"]["tasks"][0]["status"] == "pending"
+    )  # fmt: skip
+    crashed = world.crashed(at)
+    result = await crashed.restore(real_runner=True)
+    assert result.success
+    assert "Pay" not in [g["title"] for g in result.log["gateCalls"]]
+
+
+async def test_c6_is_suspended_without_hanging_and_finishes_what_is_independent(tmp_path):
+    world = golden_world("c6_suspended_parallel_killed", tmp_path)
+    result = await world.restore(real_runner=True)
+    assert result.status.code == "suspended"
+    assert result.log["toolCallsExecuted"] == []
+    assert statuses(result) == {
+        "Crawl archive": "completed", "Rotate keys": "pending", "Summary": "blocked",
+    }  # fmt: skip
+
+
+async def test_a_denied_dispatch_stops_the_run_and_is_not_written_down():
+    world, result = await suspended(scope="dispatch", gate="deny", others=0)
+    assert result.status.code == "rejected"
+    assert statuses(result) == {"Pay": "skipped", "After": "skipped"}
+    assert world.statuses() == {"Pay": "pending", "After": "blocked"}
+
+
+@pytest.mark.parametrize("answer", ["raise", "garbage"])
+async def test_a_broken_dispatch_gate_never_starts_a_task(answer):
+    from oma_desktop.engine.tools.gate import Gates
+    from tests.core.engine.run_world import spec
+
+    async def gate(_task):
+        if answer == "raise":
+            raise RuntimeError("gate")
+        return "yes please"
+
+    world = RunWorld(gates=Gates(dispatch=gate))
+    result = await world.run(spec("A"))
+    assert result.status.code == "error"
+    assert result.error_info.kind == "callback"
+    assert world.of("task_start") == []
+
+
+async def test_without_a_checkpoint_a_dispatch_cannot_be_suspended():
+    world = RunWorld(script=script(scope="dispatch", others=0))
+    result = await world.run(*specs(0), real_runner=True, checkpoint=None)
+    assert result.status.code == "error"
+    assert result.error_info.code == "APPROVAL_ATOMIC_STORE_REQUIRED"
+    assert statuses(result)["Pay"] == "skipped"
+
+
+async def test_a_failed_strict_save_reports_no_suspension():
+    world = RunWorld(script=script(scope="dispatch", others=0))
+    world.bus.subscribe(
+        lambda e: e.type == "gate_call" and setattr(world.store, "fail", True)
+    )
+    result = await world.run(*specs(0), real_runner=True)
+    assert result.status.code == "error"
+    assert result.error_info.code == "APPROVAL_INTEGRITY_ERROR"
+    assert result.pending_approvals == ()
+    assert world.of("approval_pending") == []
+    assert world.ledger().list() == []
+
+
+async def test_an_open_gate_does_not_hold_other_tasks_and_a_suspend_ends_it():
+    import asyncio
+
+    from oma_desktop.engine.tools.gate import ALLOW, Gates
+    from tests.core.engine.run_world import ok, spec
+
+    async def gate(task):
+        if task["title"] == "Asked":
+            await asyncio.get_running_loop().create_future()
+        return ALLOW
+
+    async def work(world, _agent, job):
+        await world.clock.sleep(1)
+        if job.task_title == "3":
+            world.token.stop(StopReason.SUSPEND)
+        return ok()
+
+    world = RunWorld(agents=["a", "b"], work=work, gates=Gates(dispatch=gate))
+    result = await world.run(spec("Asked"), spec("1"), spec("2", "1"), spec("3", "2"))
+    assert result.status.code == "suspended"
+    assert statuses(result) == {
+        "Asked": "pending", "1": "completed", "2": "completed", "3": "completed",
+    }  # fmt: skip
+
+
+class TestCaseS02:
+    """A run suspended for approval goes on in a fresh process."""
+
+    SCRIPT = {
+        "team": {"name": "x"},
+        "agents": [{"name": "researcher"}, {"name": "writer", "tools": ["charge"]}],
+        "tools": {
+            "charge": {
+                "schema": {"amount": "number", "currency": "string"},
+                "consequential": True,
+                "results": {"*": {"data": "charged"}},
+            }
+        },
+        "gates": {"tool": {"charge": "suspend"}},
+        "replies": {"Report": [{"text": "never asked again"}, {"text": "reported"}]},
+    }
+
+    def world(self, tmp_path):
+        file = tmp_path / "store.json"
+        shutil.copy(CASES / "s02-cold-approval-resume" / "store.json", file)
+        return RunWorld(script=self.SCRIPT, store=FileStore(file, clock=VirtualClock()))
+
+    async def test_before_a_decision_it_is_suspended_again(self, tmp_path):
+        world = self.world(tmp_path)
+        before = (tmp_path / "store.json").read_bytes()
+        result = await world.restore(real_runner=True)
+        assert result.status.code == "suspended"
+        assert [r["id"] for r in result.pending_approvals] == [
+            "apr_64cb09fc66bc1063a7dffb5433f55804"
+        ]
+        assert result.pending_approvals[0]["content"]["input"] == {
+            "amount": 25, "currency": "CNY",
+        }  # fmt: skip
+        assert world.of("tool_start") == []
+        assert (tmp_path / "store.json").read_bytes() == before
+
+    async def test_approve_charges_exactly_once(self, tmp_path):
+        world = self.world(tmp_path)
+        world.decide("approve")
+        result = await world.restore(real_runner=True)
+        assert result.success
+        charged = [e.data["input"] for e in world.of("tool_start")]
+        assert charged == [{"amount": 25, "currency": "CNY"}]
+        world.forget_events()
+        assert (await world.restore(real_runner=True)).success
+        assert world.of("tool_start") == []
+
+    async def test_reject_charges_nothing_and_the_model_hears_it(self, tmp_path):
+        world = self.world(tmp_path)
+        world.decide("reject")
+        result = await world.restore(real_runner=True)
+        assert result.success
+        assert world.of("tool_start") == []
+        messages = result.task_results["t-report"]["messages"]
+        refused = [
+            b for m in messages for b in m["content"] if b["type"] == "tool_result"
+        ]
+        assert [b["is_error"] for b in refused] == [True]
