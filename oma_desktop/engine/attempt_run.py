@@ -143,13 +143,12 @@ class AttemptRun:
 
     def _skip_the_rest(self, stop: Stop) -> None:
         """Only now, after the last save: what a stop skips stays as it was in the file (DEV-12)."""
-        for task_id, outcome in list(self._state.outcomes.items()):
-            if task_id in self._state.parked and not outcome.success:
-                self._state.queue.fail(task_id, outcome.status.code)
-        for task_id in self._state.queue.skip_remaining(
-            RUN_ABORTED if stop.by == "operator" else f"Skipped: {stop.status.code}."
-        ):
+        queue, parked = self._state.queue, self._state.parked
+        reason = RUN_ABORTED if stop.by == "operator" else f"Skipped: {stop.status.code}."
+        for task_id in queue.skip_remaining(reason, but=parked):
             self._services.bus.emit("task_skipped", task=task_id)
+        for task_id in parked:
+            queue.fail(task_id, stop.status.code)
 
     def _lock_lost(self, error: Locked) -> None:
         """Somebody else writes this store now: stop at once and write nothing more."""

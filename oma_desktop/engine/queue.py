@@ -6,7 +6,7 @@ snapshot may keep references to them while the run goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, Literal, TypeAlias, cast
 
 from oma_desktop.model.checkpoint import QueueSnapshot, TaskSnapshot, TaskStatus
@@ -197,9 +197,13 @@ class TaskQueue:
         """Skip a task and, transitively, what waits for it. Returns the cascaded ids in order."""
         return self._end(task_id, "skipped", reason)
 
-    def skip_remaining(self, reason: str) -> list[str]:
+    def skip_remaining(self, reason: str, *, but: Collection[str] = ()) -> list[str]:
         """Skip every task that is not terminal, in queue order (only after draining)."""
-        ids = [t["id"] for t in self._tasks.values() if t["status"] not in TERMINAL]
+        ids = [
+            t["id"]
+            for t in self._tasks.values()
+            if t["status"] not in TERMINAL and t["id"] not in but
+        ]
         for task_id in ids:
             self._close(task_id, "skipped", reason)
         if ids:

@@ -77,9 +77,7 @@ class Player:
 
     def update(self, task_id, status):
         """Raw status changes exist in the peer only; here a snapshot is edited and loaded."""
-        tasks = [
-            {**t, "status": status} if t["id"] == task_id else t for t in self.queue.tasks
-        ]
+        tasks = [{**t, "status": status} if t["id"] == task_id else t for t in self.queue.tasks]
         self.queue = self.fresh()
         self.queue.load(tasks)
 

@@ -127,7 +127,7 @@ async def test_a_stop_during_the_pause_ends_it_and_starts_no_further_attempt():
 
 async def test_401_is_not_retried_429_is_and_a_plain_failure_is():
     answers = {"401": bad(retryable=False), "429": bad(retryable=True), "plain": bad()}
-    seen = {name: 0 for name in answers}
+    seen = dict.fromkeys(answers, 0)
 
     async def work(_world, _agent, job):
         seen[job.task_title] += 1

@@ -207,7 +207,7 @@ async def test_an_approved_dispatch_starts_without_asking_and_first():
     assert result.success
     asked = [g["title"] for g in result.log["gateCalls"]]
     assert "Pay" not in asked
-    assert [e.task for e in world.of("task_start")][0] == result.tasks[0]["id"]
+    assert next(e.task for e in world.of("task_start")) == result.tasks[0]["id"]
     assert world.snapshot()["pendingApprovals"] == []
 
 
@@ -296,9 +296,7 @@ async def test_without_a_checkpoint_a_dispatch_cannot_be_suspended():
 
 async def test_a_failed_strict_save_reports_no_suspension():
     world = RunWorld(script=script(scope="dispatch", others=0))
-    world.bus.subscribe(
-        lambda e: e.type == "gate_call" and setattr(world.store, "fail", True)
-    )
+    world.bus.subscribe(lambda e: e.type == "gate_call" and setattr(world.store, "fail", True))
     result = await world.run(*specs(0), real_runner=True)
     assert result.status.code == "error"
     assert result.error_info.code == "APPROVAL_INTEGRITY_ERROR"
@@ -386,7 +384,5 @@ class TestCaseS02:
         assert result.success
         assert world.of("tool_start") == []
         messages = result.task_results["t-report"]["messages"]
-        refused = [
-            b for m in messages for b in m["content"] if b["type"] == "tool_result"
-        ]
+        refused = [b for m in messages for b in m["content"] if b["type"] == "tool_result"]
         assert [b["is_error"] for b in refused] == [True]
