@@ -20,6 +20,7 @@ from oma_desktop.model.lenient import (
     text_at,
     texts_at,
 )
+from oma_desktop.model.own_facts import own_facts
 from oma_desktop.model.view import EndRecord
 
 TERMINAL: Final = frozenset({"completed", "failed", "skipped"})
@@ -106,7 +107,7 @@ def run_id_of(snapshot: JsonObject) -> str:
 
 def end_of(snapshot: JsonObject) -> EndRecord | None:
     """Return our own record of how the attempt ended, when there is one (formats.md 2.12)."""
-    end = object_at(snapshot.get("omaDesktop"), "end")
+    end = object_at(own_facts(snapshot), "end")
     status = text_at(end, "status")
     return EndRecord(status, moment_at(end, "at"), text_at(end, "by")) if status else None
 

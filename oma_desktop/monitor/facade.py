@@ -1,0 +1,327 @@
+"""The monitor: from paths a person opened to pictures of every store in them.
+
+Watching, polling and hints all end in the same question: does the file differ from its picture?
+Answers come as `StoreView`s on the loop; nothing here writes anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from functools import partial
+from typing import Final
+
+from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver
+
+from oma_desktop.base.clock import Clock
+from oma_desktop.base.lanes import Lanes
+from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.model.call_detail import CallDetail
+from oma_desktop.model.errors import NotFound, OmaError, WatchUnavailable
+from oma_desktop.model.resume import ResumePlan
+from oma_desktop.model.view import ConversationView, Effect, RunRef, RunState, StoreView
+from oma_desktop.monitor.catalog import Catalog, Found, may_be_store
+from oma_desktop.monitor.debounce import Debounce
+from oma_desktop.monitor.follower import Follower
+from oma_desktop.monitor.jobs import CallJob, ConversationJob, PlanJob
+from oma_desktop.monitor.ownership import Look, look_at
+from oma_desktop.monitor.reader import Reader
+from oma_desktop.monitor.watcher import Watcher
+
+SWEEP_S: Final = 2.0
+"""Events are only hints (ux.md C2): every file is looked at this often all the same."""
+SCAN_EVERY: Final = 15
+"""Sweeps between two walks through the folders when events work."""
+SCAN_GAP_S: Final = 1.0
+_BATCH: Final = 200
+_LOCK: Final = ".lock"
+_SILENT_AFTER: Final = 2
+_SETTLED_NS: Final = 1_000_000_000
+
+
+class _Root:
+    """One folder a person opened."""
+
+    def __init__(self, path: str, scan: Debounce) -> None:
+        self.catalog = Catalog(path)
+        self.scan = scan
+        self.stores: frozenset[str] = frozenset()
+        self.told = False
+
+
+class Monitor:
+    """Follows stores. All callbacks and methods run on the loop; none of them blocks it.
+
+    `on_view` gets every new picture, `on_gone` the path of a store that is not followed any more,
+    `on_notice` what a person should know once (WatchUnavailable, or a folder too big).
+    Invariant: after `close` no callback is called.
+    """
+
+    def __init__(  # noqa: PLR0917 - the shape app.session was promised
+        self,
+        clock: Clock,
+        supervisor: Supervisor,
+        lanes: Lanes,
+        on_view: Callable[[StoreView], None],
+        on_gone: Callable[[str], None],
+        on_notice: Callable[[OmaError], None],
+        *,
+        reader: Reader | None = None,
+        make_observer: Callable[[], BaseObserver] = Observer,
+    ) -> None:
+        self._clock = clock
+        self._supervisor = supervisor
+        self._lanes = lanes
+        self._on_view = on_view
+        self._on_gone = on_gone
+        self._on_notice = on_notice
+        self._reader = reader or Reader(lanes)
+        self._watcher = Watcher(
+            lanes=lanes,
+            on_path=self._on_path,
+            on_trouble=self._on_trouble,
+            make_observer=make_observer,
+        )
+        self._roots: dict[str, _Root] = {}
+        self._files: set[str] = set()
+        self._followers: dict[str, Follower] = {}
+        self._n_silent = 0
+        self._heard: set[str] = set()
+        self._closed = False
+        self._sweeping = False
+
+    # -- what a person opened ------------------------------------------------------------------
+
+    def add(self, path: str) -> None:
+        """Follow a store file, or every store below a folder. Twice is once."""
+        path = os.path.abspath(path)  # noqa: PTH100 - paths of views are strings
+        if path in self._roots or path in self._files or self._closed:
+            return
+        self._start_sweep()
+        if os.path.isdir(path):  # noqa: PTH112
+            scan = partial(self._scan, path)
+            self._roots[path] = _Root(path, self._debounce(scan, f"scan {path}"))
+            self._spawn(self._watcher.watch(path, recursive=True), f"watch {path}")
+            self._roots[path].scan.ask()
+        else:
+            self._files.add(path)
+            folder = os.path.dirname(path)  # noqa: PTH120
+            if not self._is_below_root(folder):
+                self._spawn(self._watcher.watch(folder, recursive=False), f"watch {folder}")
+            self._follow(path)
+
+    def remove(self, path: str) -> None:
+        """Follow a file or folder no longer; nothing on disk changes."""
+        path = os.path.abspath(path)  # noqa: PTH100
+        root = self._roots.pop(path, None)
+        if root is not None:
+            root.scan.close()
+            self._spawn(self._watcher.unwatch(path), f"unwatch {path}")
+        self._files.discard(path)
+        wanted = self._wanted()
+        for store in [p for p in self._followers if p not in wanted]:
+            self._drop(store)
+
+    def hint(self, path: str) -> None:
+        """This process has written the store at `path`: look again."""
+        follower = self._followers.get(os.path.abspath(path))  # noqa: PTH100
+        if follower is not None:
+            follower.written_here()
+        else:
+            self._scan_around(path)
+
+    def look_again(self) -> None:
+        """Look at everything now."""
+        for follower in self._followers.values():
+            follower.look_again()
+        for root in self._roots.values():
+            root.scan.ask()
+
+    def view(self, path: str) -> StoreView | None:
+        """Return the present picture of a store."""
+        follower = self._followers.get(path)
+        return follower.view if follower else None
+
+    # -- questions -----------------------------------------------------------------------------
+
+    async def conversation(self, ref: RunRef, task_id: str) -> ConversationView:
+        """Read the messages of one task. Raises StoreError or NotFound."""
+        job = ConversationJob(ref.store, ref.key, task_id, live=self._is_live(ref))
+        return await self._reader.conversation(job, size=self._size(ref.store))
+
+    async def call_detail(
+        self, ref: RunRef, task_id: str, call_id: str, *, round_: int | None = None
+    ) -> CallDetail:
+        """Read whole input and output of one call. Raises StoreError or NotFound."""
+        job = CallJob(ref.store, ref.key, task_id, call_id, round_)
+        return await self._reader.call(job, size=self._size(ref.store))
+
+    async def resume_plan(
+        self, ref: RunRef, *, effects: Mapping[str, Effect] | None = None
+    ) -> ResumePlan:
+        """Compute what a restore would do. Raises StoreError or NotFound."""
+        job = PlanJob(ref.store, ref.key, effects)
+        return await self._reader.plan(job, size=self._size(ref.store))
+
+    async def close(self) -> None:
+        """Stop watching and reading; joins the observer's thread and the worker process."""
+        self._closed = True
+        for root in self._roots.values():
+            root.scan.close()
+        for follower in self._followers.values():
+            follower.close()
+        await self._watcher.close()
+        await self._reader.close()
+
+    def _is_live(self, ref: RunRef) -> bool:
+        view = self.view(ref.store)
+        runs = view.runs if view else ()
+        return any(r.key == ref.key and r.state is RunState.RUNNING for r in runs)
+
+    def _size(self, path: str) -> int:
+        """Return the size at the last look; a store nobody follows counts as big."""
+        follower = self._followers.get(path)
+        if follower is None and not os.path.isfile(path):  # noqa: PTH113
+            raise NotFound("STORE_MISSING", path=path)
+        return follower.size if follower else 1 << 40
+
+    # -- followers -----------------------------------------------------------------------------
+
+    def _follow(self, path: str) -> None:
+        if path in self._followers:
+            return
+        self._followers[path] = Follower(
+            path,
+            clock=self._clock,
+            supervisor=self._supervisor,
+            lanes=self._lanes,
+            reader=self._reader,
+            on_view=self._on_view,
+            on_gone=self._on_vanished,
+        )
+        self._followers[path].look_again()
+
+    def _drop(self, path: str) -> None:
+        follower = self._followers.pop(path, None)
+        if follower is not None:
+            follower.close()
+            if not self._closed:
+                self._on_gone(path)
+
+    def _on_vanished(self, path: str) -> None:
+        """The file is gone: one that was opened by name stays, with its problem."""
+        if path not in self._files:
+            self._drop(path)
+
+    def _wanted(self) -> set[str]:
+        stores = (root.stores for root in self._roots.values())
+        return self._files.union(*stores)
+
+    def _is_below_root(self, path: str) -> bool:
+        return any(path == r or path.startswith(r + os.sep) for r in self._roots)
+
+    # -- folders -------------------------------------------------------------------------------
+
+    async def _scan(self, path: str) -> None:
+        root = self._roots.get(path)
+        if root is None:
+            return
+        found = await self._lanes.work(root.catalog.scan)
+        if self._roots.get(path) is not root:
+            return
+        self._tell_limit(root, found)
+        new = [s for s in found.stores if s not in self._followers]
+        # A store that vanished stays until its follower is sure; see `Follower`.
+        root.stores = frozenset(found.stores) | (root.stores & self._followers.keys())
+        for batch in _batches(new):
+            for store in batch:
+                self._follow(store)
+            await self._clock.sleep(0)
+
+    def _tell_limit(self, root: _Root, found: Found) -> None:
+        if not found.complete and not root.told:
+            root.told = True
+            error = WatchUnavailable(
+                "WATCH_FOLDER_TOO_BIG", path=root.catalog.root, n=len(found.stores)
+            )
+            self._on_notice(error)
+
+    def _scan_around(self, path: str) -> None:
+        for root_path, root in self._roots.items():
+            if path == root_path or path.startswith(root_path + os.sep):
+                root.scan.ask()
+
+    # -- events and sweeps ---------------------------------------------------------------------
+
+    def _on_path(self, path: str) -> None:
+        follower = self._followers.get(path)
+        if follower is not None:
+            self._heard.add(path)
+            follower.look_again()
+        elif path.endswith(_LOCK) and (owned := self._followers.get(path[: -len(_LOCK)])):
+            owned.lock_changed()
+        elif may_be_store(path) or os.path.splitext(path)[1] == "":  # noqa: PTH122 - maybe a folder
+            self._scan_around(path)
+
+    def _on_trouble(self, error: WatchUnavailable) -> None:
+        if not self._closed:
+            self._on_notice(error)
+
+    def _start_sweep(self) -> None:
+        if not self._sweeping:
+            self._sweeping = True
+            self._spawn(self._sweep_for_ever(), "monitor sweep")
+
+    async def _sweep_for_ever(self) -> None:
+        n = 0
+        while not self._closed:
+            await self._clock.sleep(SWEEP_S)
+            n += 1
+            await self._watcher.check()
+            await self._sweep()
+            if n % (SCAN_EVERY if self._watcher.works else 1) == 0:
+                for root in self._roots.values():
+                    root.scan.ask()
+
+    async def _sweep(self) -> None:
+        for paths in _batches(list(self._followers)):
+            looks = await self._lanes.work(self._look_at_all, paths)
+            for path, look in zip(paths, looks, strict=True):
+                follower = self._followers.get(path)
+                if follower is not None and follower.is_news(look):
+                    self._note_silence(path, follower, look)
+                    follower.look_again()
+
+    def _look_at_all(self, paths: list[str]) -> list[Look]:
+        return [look_at(path, clock=self._clock) for path in paths]
+
+    def _note_silence(self, path: str, follower: Follower, look: Look) -> None:
+        """Count changes that no event told of; two in a row mean that events do not come."""
+        if path in self._heard:
+            self._heard.discard(path)
+            self._n_silent = 0
+            return
+        now_ns = int(self._clock.now().timestamp() * 1e9)
+        is_settled = look.stamp is not None and now_ns - look.stamp.mtime_ns > _SETTLED_NS
+        if follower.missed(look) and is_settled:
+            self._n_silent += 1
+            if self._n_silent >= _SILENT_AFTER:
+                self._watcher.silent()
+
+    def _debounce(self, go: Callable[[], Awaitable[None]], name: str) -> Debounce:
+        return Debounce(
+            go,
+            name=name,
+            clock=self._clock,
+            supervisor=self._supervisor,
+            gap_s=SCAN_GAP_S,
+        )
+
+    def _spawn(self, work: Coroutine[object, object, None], name: str) -> None:
+        self._supervisor.spawn(work, name=name)
+
+
+def _batches(items: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(items), _BATCH):
+        yield items[start : start + _BATCH]
