@@ -157,10 +157,6 @@ class ThemeHost(QObject):
     def _apply(self) -> None:
         theme = self._theme
         self._app.setPalette(make_palette(theme))
-        for use, classes in _CLASS_FONTS.items():
-            for name in classes:
-                # the stub asks for bytes, the binding takes only str (PySide6 6.11.3)
-                self._app.setFont(theme.font(use), name)  # type: ignore[arg-type]
         self._app.setFont(theme.font("body"))
         folder = Path(self._icons.path()) / f"{theme.scheme}"
         write_icons(theme, folder)
@@ -186,15 +182,6 @@ class ThemeHost(QObject):
         if self._choice == "system":
             self.set_scheme("system")
 
-
-# Weights above 400 need a font object (see fonts.py), so classes get theirs here, not in QSS.
-_CLASS_FONTS: Final[dict[fonts.FontUse, tuple[str, ...]]] = {
-    "name": ("QPushButton",),
-    "state": ("QTabBar",),
-    "caption": ("QHeaderView",),
-    "secondary": ("QStatusBar", "QToolTip", "QTipLabel"),
-    "mono": ("QPlainTextEdit",),
-}
 
 _hosts: dict[str, ThemeHost] = {}
 

@@ -7,8 +7,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from oma_desktop.base.text import N_, tr
-from oma_desktop.model.view import CallState, Effect, Owner, OwnerKind, RunState, TaskState
+from oma_desktop.base.text import N_, ntr, tr
+from oma_desktop.model.view import (
+    CallState,
+    Effect,
+    Owner,
+    OwnerKind,
+    RunState,
+    TaskState,
+    TaskView,
+    ToolCallView,
+)
+from oma_desktop.viewmodel.verbs import Why
 
 _TASK: Final[dict[TaskState, str]] = {
     TaskState.WAITING: N_("Waiting"),
@@ -57,6 +67,15 @@ _OWNER: Final[dict[OwnerKind, str]] = {
     OwnerKind.NO_WRITER: N_("No writer"),
     OwnerKind.NOT_KNOWN: N_("Writer not known"),
 }
+_WHY: Final[dict[Why, str]] = {
+    Why.NO_RUN: N_("No run is selected."),
+    Why.UNREADABLE: N_("The file cannot be read now, so nothing is written to it."),
+    Why.OTHER_WRITER: N_("Another process runs it; only that process may write."),
+    Why.NOT_OURS: N_("This app does not run it."),
+    Why.RUNS_HERE: N_("It runs now. Suspend it first."),
+    Why.SUSPENDING: N_("It is being suspended: it stops at the next safe point."),
+    Why.FINISHED: N_("It is finished: there is nothing to resume."),
+}
 
 
 def task_word(state: TaskState) -> str:
@@ -95,3 +114,27 @@ def owner_sentence(owner: Owner) -> str:
             "Another process runs it (PID {pid} on {host}, alive)", pid=owner.pid, host=owner.host
         )
     return tr("Another process runs it (PID {pid}, alive)", pid=owner.pid)
+
+
+def why_sentence(why: Why) -> str:
+    """Return why a verb is off, and where known what would turn it on."""
+    return tr(_WHY[why]) if why is not Why.FREE else ""
+
+
+def task_sentence(task: TaskView, *, n_open: int) -> str:
+    """Return a task in words, for screen readers (ux.md C18)."""
+    parts = [tr("Task {title}", title=task.title), task_word(task.state)]
+    if task.assignee:
+        parts.append(tr("agent {agent}", agent=task.assignee))
+    if task.turns:
+        parts.append(tr("turn {n}", n=task.turns))
+    if task.depends_on:
+        parts.append(ntr("needs {n} task", "needs {n} tasks", len(task.depends_on)))
+    if n_open:
+        parts.append(ntr("{n} tool call open", "{n} tool calls open", n_open))
+    return ", ".join(parts)
+
+
+def call_sentence(call: ToolCallView) -> str:
+    """Return a tool call in words: "bash, Outcome unknown, acts on the world"."""
+    return ", ".join((call.tool, call_word(call.state), effect_word(call.effect)))

@@ -38,7 +38,7 @@ class Rows(QAbstractTableModel, Generic[R]):
     ) -> None:
         super().__init__(parent)
         self._rows: list[R] = []
-        self._places: dict[Hashable, int] = {}
+        self._places: dict[Hashable, int] | None = {}
         self._text = text
 
     # -- for authors ------------------------------------------------------------------------
@@ -68,7 +68,12 @@ class Rows(QAbstractTableModel, Generic[R]):
     @final
     def row_of(self, key: Hashable) -> int:
         """Return the place of a key, or -1."""
-        return self._places.get(key, -1)
+        return self._index_of_keys().get(key, -1)
+
+    @final
+    def set_text(self, text: Callable[[R, int], str]) -> None:
+        """Set how a cell reads to a person; the words come from `ui`."""
+        self._text = text
 
     @final
     def lines(self) -> list[str]:
@@ -90,12 +95,12 @@ class Rows(QAbstractTableModel, Generic[R]):
         self._reorder(keys)
         self._insert_missing(new, keys)
         self._replace(new)
-        self._places = {k: i for i, k in enumerate(keys)}
 
     @final
     def replace_rows(self, rows: Sequence[R]) -> None:
         """Put new values in place of shown rows of the same keys; others are ignored."""
-        places = {self._places[k]: r for r in rows if (k := self.key(r)) in self._places}
+        known = self._index_of_keys()
+        places = {known[k]: r for r in rows if (k := self.key(r)) in known}
         changed = sorted(i for i, r in places.items() if self._rows[i] != r)
         for i in changed:
             self._rows[i] = places[i]
@@ -145,6 +150,11 @@ class Rows(QAbstractTableModel, Generic[R]):
 
     # -- index arithmetic -------------------------------------------------------------------
 
+    def _index_of_keys(self) -> dict[Hashable, int]:
+        if self._places is None:
+            self._places = {self.key(r): i for i, r in enumerate(self._rows)}
+        return self._places
+
     def _read(self, row: R, column: int) -> str:
         if self._text is not None:
             return self._text(row, column)
@@ -155,6 +165,7 @@ class Rows(QAbstractTableModel, Generic[R]):
         for first, last in reversed(list(ranges(gone))):
             self.beginRemoveRows(QModelIndex(), first, last)
             del self._rows[first : last + 1]
+            self._places = None
             self.endRemoveRows()
 
     def _reorder(self, keys: list[Hashable]) -> None:
@@ -166,6 +177,7 @@ class Rows(QAbstractTableModel, Generic[R]):
         held = self.persistentIndexList()
         old = [self.key(self._rows[i.row()]) for i in held]
         self._rows.sort(key=lambda r: rank[self.key(r)])
+        self._places = None
         places = {self.key(r): i for i, r in enumerate(self._rows)}
         moved = [self.index(places[k], i.column()) for k, i in zip(old, held, strict=True)]
         self.changePersistentIndexList(held, moved)
@@ -177,6 +189,7 @@ class Rows(QAbstractTableModel, Generic[R]):
         for first, last in ranges(missing):
             self.beginInsertRows(QModelIndex(), first, last)
             self._rows[first:first] = new[first : last + 1]
+            self._places = None
             self.endInsertRows()
 
     def _replace(self, new: list[R]) -> None:

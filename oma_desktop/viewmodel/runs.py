@@ -173,11 +173,6 @@ class RunRows(Rows[Row]):
     def is_selectable(self, row: Row) -> bool:
         return isinstance(row, RunRow)
 
-    def set_text(self, text: object) -> None:
-        """Set how a row reads to a person; `text(row, column) -> str`, from `ui`."""
-        if callable(text):
-            self._text = text
-
     def _on_feed_changed(self, paths: frozenset[str]) -> None:
         before = [r for p in paths for r in self._runs.get(p, ())]
         for path in paths:
@@ -222,11 +217,12 @@ def _matches(row: RunRow, words: Iterable[str]) -> bool:
     return all(w in hay for w in words)
 
 
-def _standing(row: RunRow) -> tuple[RunRef, RunGroup, tuple[float, str, str]]:
+def _standing(row: RunRow) -> tuple[RunRef, RunGroup, tuple[bool, float, str, str]]:
     return row.ref, row.group, _rank(row)
 
 
-def _rank(row: RunRow) -> tuple[float, str, str]:
+def _rank(row: RunRow) -> tuple[bool, float, str, str]:
     # A live run saves all the time; by start time it keeps its place
-    moment = row.heard_at if row.group is RunGroup.STOPPED else row.started_at or row.heard_at
-    return (-(moment or _EPOCH).timestamp(), row.name, row.ref.key)
+    live = row.state in _LIVE
+    moment = row.started_at or row.heard_at if live else row.heard_at
+    return (not live, -(moment or _EPOCH).timestamp(), row.name, row.ref.key)

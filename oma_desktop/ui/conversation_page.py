@@ -1,0 +1,273 @@
+"""Writes a conversation into a QTextDocument: plain text only, cards as frames (look.md 7).
+
+Everything from a file goes through `insertText`, so no markup of a file is ever interpreted; links
+and pictures are ours alone: `call:<n>` and `more:<n>` number what was written, and shapes are added
+as resources by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetrics,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFrameFormat,
+    QTextImageFormat,
+    QTextOption,
+)
+
+from oma_desktop.base.text import ntr, tr
+from oma_desktop.model.view import CallState
+from oma_desktop.ui import icons, states, words
+from oma_desktop.ui.fonts import FontUse, italic
+from oma_desktop.ui.numbers import size_text
+from oma_desktop.ui.theme import Theme
+from oma_desktop.viewmodel.conversation import Entry, Part
+
+INDENT: Final = 36
+
+
+@dataclass(slots=True)
+class Page:
+    """Writes at the end of `document`; `calls` are the link targets in order of writing."""
+
+    document: QTextDocument
+    look: Theme
+    width: int
+    ratio: float
+    calls: list[str] = field(default_factory=list)
+
+    def write(self, entries: tuple[Entry, ...], *, agent: str) -> None:
+        """Write all saved messages."""
+        cursor = QTextCursor(self.document)
+        cursor.beginEditBlock()
+        for i, entry in enumerate(entries):
+            if i:
+                self._write_line(cursor)
+            self._write_entry(cursor, entry, agent=agent)
+        cursor.endEditBlock()
+
+    def write_draft(self, text: str, *, agent: str) -> None:
+        """Write text that is in no file yet: italic, on the window ground, and said so."""
+        cursor = QTextCursor(self.document)
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        self._write_head(cursor, "model", agent, "", tr("not saved yet"), ground="window")
+        font = italic(self.look.font("body"))
+        block = self._block(indent=INDENT, bottom=12, ground="window")
+        self._write_text(cursor, text, block, self._chars_of(font, "text"))
+
+    # -- messages ---------------------------------------------------------------------------
+
+    def _write_entry(self, cursor: QTextCursor, entry: Entry, *, agent: str) -> None:
+        speaker, icon = _speaker(entry, agent)
+        turn = tr("turn {n}", n=entry.turn) if entry.role == "assistant" and entry.turn else ""
+        note = "" if entry.saved else tr("not saved yet")
+        self._write_head(cursor, icon, speaker, turn, note, ground="surface")
+        for part in entry.parts:
+            self._write_part(cursor, part, entry)
+
+    def _write_head(
+        self, cursor: QTextCursor, icon: str, who: str, turn: str, note: str, *, ground: str
+    ) -> None:
+        block = self._block(indent=12, top=10, bottom=4, ground=ground)
+        tab = QTextOption.Tab(self.width - self.look.px(24), QTextOption.TabType.RightTab)
+        block.setTabPositions([tab])
+        self._new_block(cursor, block)
+        self._picture(cursor, icon, is_state=False)
+        cursor.insertText("  " + who, self._chars("strong", "text"))
+        if turn:
+            cursor.insertText("  " + turn, self._chars("caption", "text.muted"))
+        if note:
+            cursor.insertText("\t" + note, self._chars("caption", "text.muted"))
+
+    def _write_part(self, cursor: QTextCursor, part: Part, entry: Entry) -> None:
+        match part.kind:
+            case "tool_use":
+                self._write_call(cursor, part)
+            case "tool_result":
+                self._write_result(cursor, part, entry)
+            case "media":
+                self._write_media(cursor, part)
+            case _:
+                self._write_words(cursor, part, entry)
+
+    def _write_words(self, cursor: QTextCursor, part: Part, entry: Entry) -> None:
+        role = "text" if part.kind == "text" else "text.muted"
+        block = self._block(indent=INDENT, bottom=6)
+        self._write_text(cursor, part.text, block, self._chars("body", role))
+        self._write_more(cursor, part, entry)
+
+    def _write_result(self, cursor: QTextCursor, part: Part, entry: Entry) -> None:
+        role = "state.failed.text" if part.is_error else "text.2"
+        block = self._block(indent=INDENT, bottom=6)
+        self._write_text(cursor, part.text, block, self._chars("mono", role))
+        self._write_more(cursor, part, entry)
+
+    def _write_media(self, cursor: QTextCursor, part: Part) -> None:
+        self._new_block(cursor, self._block(indent=INDENT, bottom=6))
+        self._picture(cursor, "image", is_state=False)
+        text = tr("{type}, {size}", type=part.media_type or "?", size=size_text(part.size))
+        cursor.insertText("  " + text, self._chars("secondary", "text.2"))
+
+    def _write_more(self, cursor: QTextCursor, part: Part, entry: Entry) -> None:
+        if part.n_hidden:
+            self._new_block(cursor, self._block(indent=INDENT, bottom=8))
+            text = ntr("show {n} more line", "show {n} more lines", part.n_hidden)
+            cursor.insertText(text, self._link(f"more:{entry.number}", "secondary"))
+        if part.cut and not part.n_hidden:
+            self._new_block(cursor, self._block(indent=INDENT, bottom=8))
+            text = tr("cut here; {size} in all", size=size_text(part.size))
+            cursor.insertText(text, self._chars("caption", "text.muted"))
+
+    def _write_call(self, cursor: QTextCursor, part: Part) -> None:
+        """Write one tool call as a card: shape, tool, state, input on one line, size."""
+        state = part.call_state or CallState.TO_RUN
+        needs_you = state is CallState.NEEDS_YOU
+        frame = QTextFrameFormat()
+        frame.setBorder(1)
+        frame.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+        frame.setBorderBrush(self.look.color("state.needsyou.edge" if needs_you else "border"))
+        frame.setBackground(self.look.color("state.needsyou.tint" if needs_you else "surface"))
+        frame.setLeftMargin(self.look.px(INDENT))
+        frame.setRightMargin(self.look.px(12))
+        frame.setTopMargin(self.look.px(2))
+        frame.setBottomMargin(self.look.px(4))
+        frame.setPadding(self.look.px(5))
+        outer = cursor.currentFrame()
+        self._thin(cursor, QTextBlockFormat(), 1)  # the paragraph Qt wants before a frame
+        cursor.insertFrame(frame)
+        self._write_call_line(cursor, part, state)
+        cursor.setPosition(outer.lastPosition())
+
+    def _write_call_line(self, cursor: QTextCursor, part: Part, state: CallState) -> None:
+        target = f"call:{len(self.calls)}"
+        self.calls.append(part.call_id or "")
+        line = QTextBlockFormat()
+        line.setNonBreakableLines(True)
+        inner = self.width - self.look.px(INDENT + 12 + 14)
+        line.setTabPositions([QTextOption.Tab(inner, QTextOption.TabType.RightTab)])
+        cursor.setBlockFormat(line)
+        self._picture(cursor, state.value, is_state=True)
+        tool = part.tool or "?"
+        cursor.insertText("  " + tool, self._chars("mono", "text"))
+        word = words.call_word(state)
+        role = states.text_role(state.value)
+        cursor.insertText("  " + word, self._chars("state", role))
+        end = tr("Review") if state is CallState.NEEDS_YOU else size_text(part.size)
+        taken = self._width("mono", f"  {tool}  ") + self._width("state", f"  {word}")
+        taken += self._width("caption", end) + self.look.px(16 + 24)
+        shown = self._elide(part.text, inner - taken)
+        if shown:
+            cursor.insertText("  " + shown, self._chars("mono", "text.muted"))
+        cursor.insertText("\t", self._chars("caption", "text.muted"))
+        cursor.insertText(end, self._link(target, "caption"))
+
+    # -- strokes ----------------------------------------------------------------------------
+
+    def _new_block(self, cursor: QTextCursor, block: QTextBlockFormat) -> None:
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        plain = QTextCharFormat()
+        if cursor.block().length() == 1 and cursor.block().text() == "":
+            cursor.setBlockFormat(block)  # the paragraph Qt leaves at the start and after a frame
+            cursor.setBlockCharFormat(plain)
+        else:
+            cursor.insertBlock(block, plain)
+
+    def _write_text(
+        self,
+        cursor: QTextCursor,
+        text: str,
+        block: QTextBlockFormat,
+        chars: QTextCharFormat,
+    ) -> None:
+        self._new_block(cursor, block)
+        # One block with line separators: a message of 10,000 lines stays one paragraph of the page
+        cursor.insertText(text.replace("\r\n", "\n").replace("\n", "\u2028"), chars)
+
+    def _block(
+        self, *, indent: int, top: int = 0, bottom: int = 0, ground: str = ""
+    ) -> QTextBlockFormat:
+        block = QTextBlockFormat()
+        block.setLeftMargin(self.look.px(indent))
+        block.setRightMargin(self.look.px(12))
+        block.setTopMargin(self.look.px(top))
+        block.setBottomMargin(self.look.px(bottom))
+        if ground and ground != "surface":
+            block.setBackground(self.look.color(ground))
+        return block
+
+    def _chars(self, use: FontUse, role: str) -> QTextCharFormat:
+        return self._chars_of(self.look.font(use), role)
+
+    def _chars_of(self, font: QFont, role: str) -> QTextCharFormat:
+        chars = QTextCharFormat()
+        chars.setFont(font)
+        chars.setForeground(QColor(self.look.color(role)))
+        return chars
+
+    def _width(self, use: FontUse, text: str) -> int:
+        return QFontMetrics(self.look.font(use)).horizontalAdvance(text)
+
+    def _elide(self, text: str, room: int) -> str:
+        metrics = QFontMetrics(self.look.font("mono"))
+        if room < metrics.horizontalAdvance("{…}"):
+            return ""
+        return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+
+    def _write_line(self, cursor: QTextCursor) -> None:
+        """Draw the hairline between two messages: a block one pixel high in the border colour."""
+        block = QTextBlockFormat()
+        block.setBackground(self.look.color("border"))
+        block.setTopMargin(self.look.px(6))
+        self._thin(cursor, block, 1)
+
+    def _thin(self, cursor: QTextCursor, block: QTextBlockFormat, height: int) -> None:
+        fixed = QTextBlockFormat.LineHeightTypes.FixedHeight
+        block.setLineHeight(height, int(fixed.value))
+        self._new_block(cursor, block)
+        tiny = QTextCharFormat()
+        font = QFont(self.look.font("caption"))
+        font.setPixelSize(1)
+        tiny.setFont(font)
+        cursor.setBlockCharFormat(tiny)
+
+    def _link(self, target: str, use: FontUse) -> QTextCharFormat:
+        chars = self._chars(use, "link")
+        chars.setAnchor(True)
+        chars.setAnchorHref(target)
+        return chars
+
+    def _picture(self, cursor: QTextCursor, name: str, *, is_state: bool) -> None:
+        size = self.look.px(16)
+        url = f"{'state' if is_state else 'icon'}:{name}:{self.look.scheme}:{size}"
+        if is_state:
+            picture = icons.state_pixmap(name, size, dpr=self.ratio)
+        else:
+            picture = icons.icon_pixmap(name, size, dpr=self.ratio)
+        kind = int(QTextDocument.ResourceType.ImageResource)
+        self.document.addResource(kind, QUrl(url), picture)
+        image = QTextImageFormat()
+        image.setName(url)
+        image.setWidth(size)
+        image.setHeight(size)
+        image.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignMiddle)
+        cursor.insertImage(image)
+
+
+def _speaker(entry: Entry, agent: str) -> tuple[str, str]:
+    if entry.role == "assistant":
+        return agent or tr("agent"), "agent"
+    only_results = entry.parts and all(p.kind == "tool_result" for p in entry.parts)
+    if entry.role == "tool" or only_results:
+        return tr("tool result"), "tool.result"
+    if entry.role == "system":
+        return tr("instructions"), "settings"
+    return tr("to the agent"), "message"

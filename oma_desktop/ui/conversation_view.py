@@ -1,0 +1,281 @@
+"""The conversation of the selected task: read, find, unfold, jump to a call (ux.md C5)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QTextCursor, QTextDocument
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QTextBrowser,
+    QTextEdit,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from oma_desktop.base.text import tr
+from oma_desktop.ui import icons
+from oma_desktop.ui.conversation_page import Page
+from oma_desktop.ui.empty_state import EmptyState
+from oma_desktop.ui.labels import Label
+from oma_desktop.ui.language import Retranslated
+from oma_desktop.ui.theme import theme, theme_host
+from oma_desktop.viewmodel.conversation import Conversation
+from oma_desktop.viewmodel.selection import Selection
+
+_FRAME_MS: Final = 33
+_MAX_HITS: Final = 999
+
+
+class Reader(QTextBrowser):
+    """A text browser that loads nothing: every resource was added by us, every link is ours."""
+
+    @override
+    def loadResource(self, type: int, name: QUrl | str) -> object:
+        return None
+
+
+class ConversationView(Retranslated):
+    """Shows `Conversation`. New text is drawn at most thirty times a second."""
+
+    call_chosen = Signal(object)  # call id
+    review_requested = Signal(object)  # call id
+
+    def __init__(
+        self, model: Conversation, selection: Selection, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._selection = selection
+        self._calls: list[str] = []
+        self._draft_at: int | None = None
+        self._shown_width = 0
+
+        self.page = Reader()
+        self.page.setOpenLinks(False)
+        self.page.setFrameShape(QFrame.Shape.NoFrame)
+        self.page.setProperty("kind", "page")
+        self.page.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.page.setUndoRedoEnabled(False)
+        self.page.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextBrowserInteraction
+            | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self._empty = EmptyState("conversation")
+        self._find_bar = QWidget()
+        self.find_field = QLineEdit()
+        self.find_field.setClearButtonEnabled(True)
+        self._hits = Label("secondary", "text.muted", figures=True)
+        self._previous = QToolButton()
+        self._next = QToolButton()
+        self._close = QToolButton()
+        bar = QHBoxLayout(self._find_bar)
+        bar.setContentsMargins(12, 4, 12, 4)
+        bar.addWidget(self.find_field, 1)
+        bar.addWidget(self._hits)
+        for button in (self._previous, self._next, self._close):
+            bar.addWidget(button)
+        self._find_bar.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._find_bar)
+        column.addWidget(self.page, 1)
+        column.addWidget(self._empty, 1)
+        self.setProperty("ground", "surface")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+
+        self._frame = QTimer(self)
+        self._frame.setSingleShot(True)
+        self._frame.setInterval(_FRAME_MS)
+        self._frame.timeout.connect(self._draw)
+        self._stale_page = True
+        model.changed.connect(self._on_model_changed)
+        model.draft_changed.connect(self._on_model_draft_changed)
+        self.page.anchorClicked.connect(self._on_link_clicked)
+        self.find_field.textChanged.connect(self._on_find_changed)
+        self.find_field.returnPressed.connect(self.find_next)
+        self._previous.clicked.connect(self.find_previous)
+        self._next.clicked.connect(self.find_next)
+        self._close.clicked.connect(self.close_find)
+        theme_host().theme_changed.connect(self._on_theme_changed)
+        self._on_theme_changed()
+
+    # -- find -------------------------------------------------------------------------------
+
+    def open_find(self) -> None:
+        """Open the find bar and put the caret there."""
+        self._find_bar.show()
+        self.find_field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.find_field.selectAll()
+
+    def close_find(self) -> None:
+        """Close the find bar; the page gets the focus back."""
+        self._find_bar.hide()
+        self.find_field.clear()
+        self.page.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def find_next(self) -> None:
+        self._find(backward=False)
+
+    def find_previous(self) -> None:
+        self._find(backward=True)
+
+    def _find(self, *, backward: bool) -> None:
+        text = self.find_field.text()
+        if not text:
+            return
+        flag = QTextDocument.FindFlag.FindBackward if backward else QTextDocument.FindFlag(0)
+        if not self.page.find(text, flag):
+            end = QTextCursor.MoveOperation.End
+            self.page.moveCursor(end if backward else QTextCursor.MoveOperation.Start)
+            self.page.find(text, flag)
+
+    def _on_find_changed(self, text: str) -> None:
+        spots = self._spots(text)
+        self.page.setExtraSelections(spots)
+        if not text:
+            self._hits.clear()
+        elif len(spots) > _MAX_HITS:
+            self._hits.setText(tr("more than {n} found", n=_MAX_HITS))
+        else:
+            self._hits.setText(tr("{n} found", n=len(spots)))
+
+    def _spots(self, text: str) -> list[QTextEdit.ExtraSelection]:
+        spots: list[QTextEdit.ExtraSelection] = []
+        if not text:
+            return spots
+        ground = theme().color("diff.changed.mark")
+        cursor = self.page.document().find(text)
+        while not cursor.isNull() and len(spots) <= _MAX_HITS:
+            spot = QTextEdit.ExtraSelection()
+            spot.cursor = cursor
+            spot.format.setBackground(ground)
+            spots.append(spot)
+            cursor = self.page.document().find(text, cursor)
+        return spots
+
+    # -- drawing ----------------------------------------------------------------------------
+
+    def _on_model_changed(self) -> None:
+        self._stale_page = True
+        self._frame.start()
+
+    def _on_model_draft_changed(self) -> None:
+        if not self._frame.isActive():
+            self._frame.start()
+
+    def _draw(self) -> None:
+        situation = self._model.situation
+        self.page.setVisible(situation == "shown")
+        self._empty.setVisible(situation != "shown")
+        if situation != "shown":
+            self._stale_page = True
+            self._say(situation)
+            return
+        bar = self.page.verticalScrollBar()
+        at_end, before = bar.value() >= bar.maximum() - 4, bar.value()
+        if self._stale_page:
+            self._draw_page()
+        self._draw_draft()
+        bar.setValue(bar.maximum() if at_end and before else before)
+
+    def _draw_page(self) -> None:
+        self._stale_page = False
+        self._draft_at = None
+        self._shown_width = self.page.viewport().width()
+        document = self.page.document()
+        document.clear()
+        document.setDocumentMargin(0)
+        root = document.rootFrame().frameFormat()
+        root.setTopMargin(theme().px(6))
+        document.rootFrame().setFrameFormat(root)
+        page = self._new_page()
+        page.write(self._model.entries, agent=self._model.agent or "")
+        self._calls = page.calls
+        self._on_find_changed(self.find_field.text())
+
+    def _draw_draft(self) -> None:
+        document = self.page.document()
+        cursor = QTextCursor(document)
+        if self._draft_at is not None:
+            cursor.setPosition(self._draft_at)
+            cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+            cursor.removeSelectedText()
+            self._draft_at = None
+        if self._model.draft:
+            cursor.movePosition(QTextCursor.MoveOperation.End)
+            self._draft_at = cursor.position()
+            self._new_page().write_draft(self._model.draft, agent=self._model.agent or "")
+
+    def _new_page(self) -> Page:
+        return Page(
+            document=self.page.document(),
+            look=theme(),
+            width=self.page.viewport().width(),
+            ratio=self.devicePixelRatioF(),
+        )
+
+    def _say(self, situation: str) -> None:
+        if situation == "nothing_selected":
+            self._empty.say(
+                tr("No task is selected."), tr("Choose a task to read what was said in it.")
+            )
+        elif situation == "loading":
+            self._empty.say(tr("Reading the conversation…"))
+        else:
+            self._empty.say(
+                tr("Nothing was said yet."), tr("This task has not asked a model so far.")
+            )
+
+    # -- events -----------------------------------------------------------------------------
+
+    def _on_link_clicked(self, url: QUrl) -> None:
+        kind, _, number = url.toString().partition(":")
+        if not number.isdigit():
+            return
+        if kind == "more":
+            self._model.unfold(int(number))
+        elif kind == "call" and int(number) < len(self._calls):
+            self.call_chosen.emit(self._calls[int(number)])
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self._find_bar.isVisible():
+            self.close_find()
+            return
+        if event.matches(QKeySequence.StandardKey.FindNext):
+            self.find_next()
+            return
+        super().keyPressEvent(event)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self.page.viewport().width() != self._shown_width:
+            self._on_model_changed()
+
+    @override
+    def retranslate(self) -> None:
+        self.page.setAccessibleName(tr("Conversation"))
+        self.find_field.setPlaceholderText(tr("Find in conversation"))
+        self.find_field.setAccessibleName(tr("Find in conversation"))
+        for button, text in (
+            (self._previous, tr("Find previous")),
+            (self._next, tr("Find next")),
+            (self._close, tr("Close")),
+        ):
+            button.setToolTip(text)
+            button.setAccessibleName(text)
+        self._on_model_changed()
+
+    def _on_theme_changed(self) -> None:
+        self._previous.setIcon(icons.icon("chevron.up"))
+        self._next.setIcon(icons.icon("chevron.down"))
+        self._close.setIcon(icons.icon("clear"))
+        self.retranslate()

@@ -1,0 +1,183 @@
+"""The Problems panel: what is odd, in a sentence, where, and since when (ux.md C5)."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHeaderView,
+    QStackedLayout,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+from typing_extensions import override
+
+from oma_desktop.base.sentences import describe
+from oma_desktop.base.text import tr
+from oma_desktop.ui import icons
+from oma_desktop.ui.empty_state import EmptyState
+from oma_desktop.ui.fonts import tabular
+from oma_desktop.ui.language import Retranslated
+from oma_desktop.ui.numbers import time_text
+from oma_desktop.ui.painting import (
+    ELIDE_MIDDLE,
+    RIGHT,
+    device_ratio,
+    draw_focus,
+    draw_text,
+    ground_role,
+    has_focus,
+    text_width,
+)
+from oma_desktop.ui.theme import theme, theme_host
+from oma_desktop.viewmodel.problems import ProblemRow, ProblemRows
+from oma_desktop.viewmodel.roles import Role
+from oma_desktop.viewmodel.selection import Selection
+
+Index = QModelIndex | QPersistentModelIndex
+_ICONS = {"error": ("error", "danger.text"), "warning": ("warning", "warning.text")}
+
+
+def problem_sentence(row: ProblemRow) -> str:
+    """Return what happened, what is safe and what to do, as one line."""
+    sentence = describe(row.code, dict(row.facts))
+    return " ".join(p for p in (sentence.title, sentence.detail, sentence.hint) if p)
+
+
+def severity_word(severity: str) -> str:
+    """Return the word of a severity."""
+    return tr("Error") if severity == "error" else tr("Warning")
+
+
+class ProblemDelegate(QStyledItemDelegate):
+    """One line: icon, sentence, code, place, time."""
+
+    @override
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(theme().px(200), theme().height("row"))
+
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        row = index.data(Role.ROW)
+        if not isinstance(row, ProblemRow):
+            return
+        look = theme()
+        rect: QRect = option.rect
+        painter.save()
+        painter.fillRect(rect, look.color(ground_role(option)))
+        size = look.px(16)
+        name, role = _ICONS.get(row.severity, ("info", "info.text"))
+        picture = icons.icon_pixmap(name, size, role, device_ratio(painter))
+        painter.drawPixmap(rect.x() + look.px(12), rect.center().y() - size // 2 + 1, picture)
+        line = rect.adjusted(look.px(36), 0, -look.px(12), 0)
+        number = tabular(look.font("caption"))
+        when = time_text(row.at)
+        draw_text(painter, line, when, font=number, role="text.muted", look=look, align=RIGHT)
+        line.setRight(line.right() - text_width(when, number) - look.px(16))
+        place = QRect(line.right() - look.px(240), line.y(), look.px(240), line.height())
+        draw_text(
+            painter,
+            place,
+            place_text(row),
+            font=look.font("mono.caption"),
+            role="text.muted",
+            look=look,
+            elide=ELIDE_MIDDLE,
+        )
+        line.setRight(place.left() - look.px(16))
+        font = look.font("secondary")
+        draw_text(painter, line, problem_sentence(row), font=font, role="text", look=look)
+        if has_focus(option):
+            draw_focus(painter, rect, look)
+        painter.restore()
+
+
+def place_text(row: ProblemRow) -> str:
+    """Return where: the file, and the place inside it."""
+    name = PurePath(row.store).name
+    return f"{name}: {row.where}" if row.where and name else name or row.where
+
+
+class ProblemsPanel(Retranslated):
+    """A list of problems; Enter selects the run, Ctrl+C copies sentence and code."""
+
+    def __init__(
+        self, model: ProblemRows, selection: Selection, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._selection = selection
+        model.set_text(_read)
+        self.list = ProblemList(self)
+        self.list.setModel(model)
+        for column in range(1, model.columnCount()):
+            self.list.hideColumn(column)
+        self.list.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self._empty = EmptyState("check")
+        self._stack = QStackedLayout(self)
+        self._stack.setContentsMargins(0, 0, 0, 0)
+        self._stack.addWidget(self.list)
+        self._stack.addWidget(self._empty)
+        self.setProperty("ground", "surface")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.list.activated.connect(self._on_row_activated)
+        for moved in (model.rowsInserted, model.rowsRemoved, model.layoutChanged):
+            moved.connect(self._say)
+        theme_host().theme_changed.connect(self._on_theme_changed)
+        self._on_theme_changed()
+        self.retranslate()
+
+    @override
+    def retranslate(self) -> None:
+        self.list.setAccessibleName(tr("Problems"))
+        self._empty.say(tr("No problems."), tr("Unreadable files and failed saves show here."))
+        self._say()
+        self.list.viewport().update()
+
+    def _say(self) -> None:
+        self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
+
+    def _on_row_activated(self, index: QModelIndex) -> None:
+        row = self._model.row_at(index.row())
+        if row is not None and row.run is not None:
+            self._selection.select_run(row.run)
+
+    def _on_theme_changed(self) -> None:
+        self.list.verticalHeader().setDefaultSectionSize(theme().height("row"))
+        self.list.viewport().update()
+
+
+class ProblemList(QTableView):
+    """The list itself."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setItemDelegate(ProblemDelegate(self))
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setShowGrid(False)
+        self.setMouseTracking(True)
+        self.setTabKeyNavigation(False)
+        self.horizontalHeader().hide()
+        self.verticalHeader().hide()
+        self.verticalHeader().setMinimumSectionSize(16)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        row = self.currentIndex().data(Role.ROW)
+        if event.matches(QKeySequence.StandardKey.Copy) and isinstance(row, ProblemRow):
+            text = f"{row.code}: {problem_sentence(row)} {place_text(row)}"
+            QGuiApplication.clipboard().setText(text.strip())
+            return
+        super().keyPressEvent(event)
+
+
+def _read(row: ProblemRow, _column: int) -> str:
+    return ". ".join((severity_word(row.severity), problem_sentence(row), place_text(row)))

@@ -1,0 +1,236 @@
+"""The run bar: which run, who writes it, how far it is, and the verbs (look.md 7: 44 high)."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+from typing_extensions import override
+
+from oma_desktop.base.text import ntr, tr
+from oma_desktop.model.view import OwnerKind
+from oma_desktop.ui import icons, words
+from oma_desktop.ui.actions import Actions
+from oma_desktop.ui.badges import Chip
+from oma_desktop.ui.labels import Label, dress
+from oma_desktop.ui.language import Retranslated
+from oma_desktop.ui.strip import StateStrip
+from oma_desktop.ui.theme import theme, theme_host
+from oma_desktop.viewmodel.feed import Feed
+from oma_desktop.viewmodel.runs import run_row
+from oma_desktop.viewmodel.selection import Selection
+from oma_desktop.viewmodel.verbs import Why, verbs_for
+
+_OWNER_ICONS = {
+    OwnerKind.THIS_APP: "this.app",
+    OwnerKind.OTHER_PROCESS: "other.process",
+    OwnerKind.NO_WRITER: "no.writer",
+    OwnerKind.NOT_KNOWN: "not.known",
+}
+# Reasons worth a line beside the buttons; the others are plain from the state word
+_SPOKEN = (Why.OTHER_WRITER, Why.UNREADABLE, Why.SUSPENDING)
+
+
+class ActionButton(QPushButton):
+    """A button that shows an action: its text, icon, state and reason."""
+
+    def __init__(self, action: QAction, icon: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._action = action
+        self._icon = icon
+        dress(self, "name")
+        self.clicked.connect(action.trigger)
+        action.changed.connect(self.refresh)
+        theme_host().theme_changed.connect(self.refresh)
+        self.refresh()
+
+    def set_kind(self, kind: str) -> None:
+        """Make the button primary or secondary."""
+        if self.property("kind") != kind:
+            self.setProperty("kind", kind)
+            self.style().unpolish(self)
+            self.style().polish(self)
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Follow the action."""
+        text = self._action.text().replace("&", "")
+        reason = "" if self._action.isEnabled() else self._action.toolTip()
+        self.setText(text)
+        self.setEnabled(self._action.isEnabled())
+        self.setToolTip(reason or self._action.toolTip())
+        self.setAccessibleName(text)
+        self.setAccessibleDescription(reason)
+        role = "on.accent" if self.property("kind") == "primary" else "text"
+        self.setIcon(icons.icon(self._icon, role))
+
+
+class RunBar(Retranslated):
+    """One line about the selected run. Shows only what the feed says; a press edits nothing."""
+
+    needs_you_pressed = Signal()
+
+    def __init__(
+        self,
+        feed: Feed,
+        selection: Selection,
+        actions: Actions,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._feed = feed
+        self._selection = selection
+        self._actions = actions
+        self._n_waiting = 0
+
+        self._shape = QLabel()
+        self._name = Label("heading")
+        self._attempt = Label("secondary", "text.muted")
+        self._owner = Chip()
+        self._strip = StateStrip()
+        self._progress = Label("secondary", "text.2", figures=True)
+        self._needs_you = NeedsYouChip()
+        self._reason = Label("secondary", "text.muted")
+        self._nothing = Label("body", "text.muted")
+        self.suspend = ActionButton(actions["suspend"], "suspend")
+        self.cancel = ActionButton(actions["cancel"], "cancel")
+        self._line = QFrame()
+        self._line.setProperty("role", "line")
+        self.restore = ActionButton(actions["restore"], "restore")
+        self.open = ActionButton(actions["open_folder"], "open")
+        self.new = ActionButton(actions["new"], "new")
+        self._run_parts = (
+            self._shape,
+            self._name,
+            self._attempt,
+            self._owner,
+            self._strip,
+            self._progress,
+            self.suspend,
+            self.cancel,
+            self._line,
+            self.restore,
+        )
+
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 0, 12, 0)
+        row.setSpacing(8)
+        row.addWidget(self._nothing)
+        row.addWidget(self._shape)
+        row.addSpacing(2)
+        row.addWidget(self._name)
+        row.addSpacing(6)
+        row.addWidget(self._attempt)
+        row.addSpacing(4)
+        row.addWidget(self._owner)
+        row.addSpacing(8)
+        row.addWidget(self._strip)
+        row.addWidget(self._progress)
+        row.addSpacing(8)
+        row.addWidget(self._needs_you)
+        row.addStretch(1)
+        row.addWidget(self._reason)
+        for button in (self.suspend, self.cancel, self._line, self.restore, self.open, self.new):
+            row.addWidget(button)
+
+        self._needs_you.pressed.connect(self.needs_you_pressed)
+        feed.changed.connect(self._on_feed_changed)
+        feed.live_changed.connect(self.refresh)
+        selection.run_changed.connect(self.refresh)
+        theme_host().theme_changed.connect(self.restyle)
+        self.restyle()
+
+    def refresh(self) -> None:
+        """Show the selected run as the feed has it now."""
+        ref = self._selection.run
+        run = self._feed.run(ref) if ref is not None else None
+        store = self._feed.store(ref.store) if ref is not None else None
+        verbs = verbs_for(self._feed, ref)
+        self._actions.apply(verbs)
+        shown = run is not None and store is not None
+        for part in self._run_parts:
+            part.setVisible(shown)
+        self._nothing.setVisible(not shown)
+        self.open.setVisible(not shown)
+        self._needs_you.set_count(0)
+        self._reason.clear()
+        self.new.set_kind("secondary" if self._has_waiting() or not shown else "primary")
+        if ref is None or run is None or store is None:
+            return
+        live = self._feed.live(ref)
+        row = run_row(store, run, suspending=live is not None and live.suspending)
+        size = theme().px(20)
+        ratio = self.devicePixelRatioF()
+        self._shape.setPixmap(icons.state_pixmap(row.state.value, size, dpr=ratio))
+        self._shape.setToolTip(words.run_word(row.state))
+        self._shape.setAccessibleName(words.run_word(row.state))
+        self._name.setText(row.name)
+        self._name.setToolTip(run.goal or store.path)
+        self._attempt.setText(tr("attempt {n}", n=run.attempt))
+        self._show_owner()
+        self._strip.set_tasks(row.tasks)
+        self._progress.setText(tr("{done} of {total} done", done=row.n_done, total=len(row.tasks)))
+        self._needs_you.set_count(row.n_waiting)
+        reasons = [w for w in (verbs.suspend, verbs.restore) if w in _SPOKEN]
+        self._reason.setText(words.why_sentence(reasons[0]) if reasons else "")
+
+    def _show_owner(self) -> None:
+        ref = self._selection.run
+        store = self._feed.store(ref.store) if ref is not None else None
+        if store is None:
+            return
+        owner = store.owner
+        dashed = owner.kind in (OwnerKind.NO_WRITER, OwnerKind.NOT_KNOWN)
+        self._owner.show_fact(
+            words.owner_word(owner),
+            icon=_OWNER_ICONS[owner.kind],
+            kind="dashed" if dashed else "plain",
+            sentence=words.owner_sentence(owner),
+        )
+
+    def _has_waiting(self) -> bool:
+        return any(r.n_open_approvals for s in self._feed.stores() for r in s.runs)
+
+    @override
+    def retranslate(self) -> None:
+        self._nothing.setText(tr("No run is open"))
+        self.setAccessibleName(tr("Run bar"))
+        self.refresh()
+
+    def restyle(self) -> None:
+        """Follow the theme."""
+        look = theme()
+        self.setFixedHeight(look.px(44))
+        self._line.setFixedSize(1, look.px(20))
+        self.retranslate()
+
+    def _on_feed_changed(self, paths: frozenset[str]) -> None:
+        ref = self._selection.run
+        if ref is None or ref.store in paths or self._has_waiting() != bool(self._n_waiting):
+            self._n_waiting = int(self._has_waiting())
+            self.refresh()
+
+
+class NeedsYouChip(QPushButton):
+    """The chip that leads to what waits; a button, so that the keyboard reaches it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._n = 0
+        self.setProperty("kind", "needsyou")
+        dress(self, "secondary.strong")
+        self.hide()
+        theme_host().theme_changed.connect(self._on_theme_changed)
+        self._on_theme_changed()
+
+    def set_count(self, n: int) -> None:
+        """Show how many decisions of this run wait; zero hides the chip."""
+        self._n = n
+        self.setVisible(n > 0)
+        self.setText(ntr("{n} needs you", "{n} need you", n))
+        self.setAccessibleName(ntr("{n} decision waits for you", "{n} decisions wait for you", n))
+        self.setToolTip(self.accessibleName())
+
+    def _on_theme_changed(self) -> None:
+        look = theme()
+        self.setIcon(icons.state_icon("needsyou", look.px(14), self.devicePixelRatioF()))

@@ -1,0 +1,353 @@
+"""The main window as a person uses it: what is shown, what can be pressed and why not, the keys."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QCloseEvent, QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog, QWidget
+
+from oma_desktop.base.sentences import catalogue
+from oma_desktop.model.view import Owner, OwnerKind, RunRef
+from oma_desktop.ui import layout_state
+from oma_desktop.ui.cancel_dialog import CancelDialog
+from oma_desktop.ui.main_window import MainWindow
+from oma_desktop.ui.theme import theme
+from oma_desktop.viewmodel.feed import CallDetail, LiveRun, Notice
+from oma_desktop.viewmodel.selection import Place
+from tests.ui import scenes, shots
+
+
+@pytest.fixture
+def make(host, qtbot):
+    """A maker of windows that are deleted after the test."""
+
+    def make_one(stores=None, **parts):
+        window = shots.make_window(scenes.all_stores() if stores is None else stores, **parts)
+        window.close_requested.connect(lambda: None)
+        made.append(window)
+        window.show()
+        return window
+
+    made = []
+    yield make_one
+    for window in made:
+        window.hide()
+        window.deleteLater()
+
+
+@pytest.fixture
+def window(make):
+    made = make()
+    made.kept[0].set_live((LiveRun(scenes.MAIN),))
+    made.kept[2].select_run(scenes.MAIN)
+    return made
+
+
+def asked(window):
+    return window.kept[1].asked
+
+
+def names(window):
+    return [r.name for r in window.runs.run_rows()]
+
+
+# -- facts -----------------------------------------------------------------------------------
+
+
+def test_the_first_run_is_selected_and_every_part_speaks_of_it(window):
+    assert names(window)[:2] == ["q3-supply-risk", "port-congestion-weekly"]
+    assert window.selection.run == scenes.MAIN
+    assert window.run_bar._name.text() == "q3-supply-risk"
+    assert window.run_bar._progress.text() == "6 of 14 done"
+    assert window.run_bar._needs_you.text() == "1 needs you"
+    assert window.inspector._name.text() == "q3-supply-risk"
+    assert window.status_line._decisions.text() == "2 decisions waiting"
+    assert window.docks["problems"].windowTitle() == "Problems (1)"
+
+
+def test_rows_read_as_sentences(window):
+    texts = [
+        window.runs.index(i, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+        for i in range(window.runs.rowCount())
+    ]
+    assert texts[0] == "Needs you, 2 runs"
+    assert texts[1] == (
+        "Run q3-supply-risk, Running, decisions waiting: 1, 6 of 14, data 0.4 s old"
+    )
+    assert texts[4].startswith("Run 关税影响评估, Running, 9 of 22, another process, PID 4312")
+
+
+def test_selecting_a_task_fills_the_inspector(window):
+    window.selection.select_task("t10")
+    assert window.inspector._name.text() == "Supplier letters"
+    assert window.inspector.accessibleName() == (
+        "Inspector: Task Supplier letters, Needs you, agent writer, turn 4, needs 1 task, "
+        "3 tool calls open"
+    )
+    model = window.inspector.ledger.model()
+    assert model.index(5, 0).data() == "bash, Outcome unknown, acts on the world"
+    window.selection.select_call("c4")
+    assert asked(window)[-1] == ("load_call", scenes.MAIN, "t10", "c4")
+    detail = CallDetail("t10", "c4", "send_letter", '{"to": "<b>x</b>"}', None)
+    window.feed.call_loaded.emit((scenes.MAIN, detail))
+    assert window.inspector._call._input.toPlainText() == '{"to": "<b>x</b>"}'
+    assert window.inspector._call._output_head.text() == "No output is saved."
+
+
+def test_an_unreadable_file_keeps_the_picture_and_says_since_when(window):
+    bad = replace(scenes.main_store(), readable=False, unreadable_since=scenes.NOW)
+    window.feed.put(bad)
+    assert window.run_bar._name.text() == "q3-supply-risk"
+    assert "unreadable since" in window.status_line._age._text.text()
+
+
+# -- verbs -----------------------------------------------------------------------------------
+
+
+def test_a_live_run_can_be_suspended_and_not_restored(window):
+    bar = window.run_bar
+    assert bar.suspend.isEnabled()
+    assert not bar.restore.isEnabled()
+    assert bar.restore.toolTip() == "It runs now. Suspend it first."
+    QTest.mouseClick(bar.suspend, Qt.MouseButton.LeftButton)
+    assert asked(window)[-1] == ("suspend", scenes.MAIN)
+    window.feed.set_live((LiveRun(scenes.MAIN, suspending=True),))
+    assert not bar.suspend.isEnabled()
+    assert bar._reason.text() == "It is being suspended: it stops at the next safe point."
+
+
+def test_buttons_that_write_follow_the_owner(window):
+    ref = next(r.ref for r in window.runs.run_rows() if r.pid == 4312)
+    window.selection.select_run(ref)
+    bar = window.run_bar
+    assert not any(b.isEnabled() for b in (bar.suspend, bar.cancel, bar.restore))
+    assert bar._reason.text() == "Another process runs it; only that process may write."
+    assert bar.restore.accessibleDescription() == bar._reason.text()
+    store = window.feed.store(ref.store)
+    window.feed.put(replace(store, owner=Owner(OwnerKind.NO_WRITER)))
+    assert bar.restore.isEnabled()
+    bar.restore.click()
+    assert asked(window)[-1] == ("request_resume_plan", ref)
+
+
+def test_cancel_lists_its_effects_first_and_has_no_default_button(window):
+    window.run_bar.cancel.click()
+    assert all(name != "cancel" for name, *_ in asked(window))
+    (dialog,) = window.findChildren(CancelDialog)
+    texts = [w.text() for w in dialog.findChildren(QWidget) if hasattr(w, "text")]
+    assert "2 steps are running. If you stop now:" in texts
+    assert "Lead times" in texts
+    buttons = [w for w in dialog.findChildren(QWidget) if hasattr(w, "isDefault")]
+    assert not any(b.isDefault() or b.autoDefault() for b in buttons)
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    assert all(name != "cancel" for name, *_ in asked(window))
+    window.run_bar.cancel.click()
+    dialog = next(d for d in window.findChildren(CancelDialog) if d.isVisible())
+    next(
+        b for b in dialog.findChildren(QWidget) if getattr(b, "text", str)() == "Cancel run"
+    ).click()
+    assert asked(window)[-1] == ("cancel", scenes.MAIN)
+
+
+def test_review_is_asked_for_never_done(window):
+    seen = []
+    window.review_requested.connect(seen.append)
+    window.run_bar._needs_you.click()
+    window.selection.select_task("t10")
+    window.inspector._verb.review.click()
+    assert seen == [(scenes.MAIN.store, "ap1")] * 2
+    assert all(name not in ("decide", "resume") for name, *_ in asked(window))
+
+
+def test_new_run_is_primary_only_while_nothing_needs_you(make):
+    quiet = make([s for s in scenes.all_stores() if not any(r.n_open_approvals for r in s.runs)])
+    assert quiet.run_bar.new.property("kind") == "primary"
+    busy = make()
+    assert busy.run_bar.new.property("kind") == "secondary"
+
+
+def test_no_single_key_acts_on_a_run(window):
+    for name in ("suspend", "cancel", "restore", "review"):
+        for keys in window.actions_[name].shortcuts():
+            assert "Ctrl" in keys.toString()
+
+
+# -- places and keys -------------------------------------------------------------------------
+
+
+def test_first_start_offers_three_ways(make):
+    window = make([])
+    assert window._centre.currentWidget() is window.first_start
+    assert not window.docks["inspector"].isVisible()
+    window.first_start.cards[0].button.click()
+    assert asked(window) == [("start_sample",)]
+    window.feed.put(scenes.main_store())
+    assert window._centre.currentWidget() is window.tabs
+    assert window.docks["inspector"].isVisible()
+
+
+def test_views_that_are_not_given_are_absent(make):
+    window = make()
+    assert [window.tabs.tabText(i) for i in range(window.tabs.count())] == ["Conversation"]
+    assert "inbox" not in window.docks
+    full = make(map_view=QWidget(), outline_view=QWidget(), inbox=QWidget())
+    tabs = [full.tabs.tabText(i) for i in range(full.tabs.count())]
+    assert tabs == ["Map", "Outline", "Conversation"]
+    assert full.docks["inbox"].windowTitle() == "Inbox (2)"
+
+
+def test_f6_walks_through_all_panels_and_comes_back(window, qtbot):
+    window.activateWindow()
+    window.runs_panel.list.setFocus()
+    start = QApplication.focusWidget()
+    seen = [start]
+    for _ in range(12):
+        window.actions_["next_panel"].trigger()
+        seen.append(QApplication.focusWidget())
+        if seen[-1] is start:
+            break
+    assert seen[-1] is start
+    assert len(seen) == 6  # runs, conversation, inspector, problems, run bar
+    window.actions_["previous_panel"].trigger()
+    assert QApplication.focusWidget() is seen[-2]
+
+
+def test_going_to_what_needs_you_and_to_the_first_failure(window):
+    window.actions_["next_needs_you"].trigger()
+    assert window.selection.run.store.endswith("port-congestion-weekly.json")
+    assert window.selection.task_id == "t3"
+    window.selection.select_run(scenes.MAIN)
+    window.actions_["first_failure"].trigger()
+    assert window.selection.task_id == "t9"
+    window.actions_["back"].trigger()
+    assert window.selection.place == Place(scenes.MAIN)
+
+
+def test_heads_fold_by_keyboard_and_the_selection_stays(window):
+    view = window.runs_panel.list
+    view.setFocus()
+    view.setCurrentIndex(window.runs.index(0, 0))
+    QTest.keyClick(view, Qt.Key.Key_Return)
+    assert "q3-supply-risk" not in names(window)
+    assert window.selection.run == scenes.MAIN
+    view.setCurrentIndex(window.runs.index(0, 0))
+    QTest.keyClick(view, Qt.Key.Key_Space)
+    assert window.selection.run == scenes.MAIN
+    assert view.currentIndex().row() == 0
+    assert [i.row() for i in view.selectedIndexes()] == [1]
+
+
+def test_filter_that_hides_all_says_how_many_there_are(window):
+    window.runs_panel.filter.setText("no such run")
+    assert window.runs_panel._empty._title.text() == "0 of 9 shown"
+    assert window.selection.run == scenes.MAIN
+    window.runs_panel._empty._button.click()
+    assert len(names(window)) == 9
+
+
+def test_row_heights_follow_the_density(window, host):
+    view = window.runs_panel.list
+    assert [view.rowHeight(i) for i in (0, 1)] == [24, 56]
+    host.set_density("compact")
+    assert [view.rowHeight(i) for i in (0, 1)] == [24, 28]
+    host.set_scale(2.0)
+    assert [view.rowHeight(i) for i in (0, 1)] == [48, 56]
+
+
+def test_closing_is_only_asked_for(window):
+    seen = []
+    window.close_requested.connect(lambda: seen.append(True))
+    event = QCloseEvent()
+    window.closeEvent(event)
+    assert not event.isAccepted()
+    assert seen == [True]
+    assert window.isVisible()
+
+
+def test_dropping_files_watches_them(window):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile("/data/a.json"), QUrl("https://example.com/x")])
+    event = QDropEvent(
+        QPointF(5, 5),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    window.dropEvent(event)
+    assert asked(window)[-1] == ("open_paths", ["/data/a.json"])
+
+
+def test_no_dialog_opens_by_itself_and_files_open_without_blocking(window):
+    assert window.findChildren(QDialog) == []
+    window.actions_["open_file"].trigger()
+    (dialog,) = window.findChildren(QDialog)
+    dialog.filesSelected.emit(["/data/b.json"])
+    assert asked(window)[-1] == ("open_paths", ["/data/b.json"])
+    dialog.close()
+
+
+def test_notices_come_below_the_run_bar_and_close_into_problems(window):
+    bar = window._bars[1]
+    assert bar.isHidden()
+    window.feed.notice.emit(Notice("error", "window.test", {}))
+    assert not bar.isHidden()
+    window.board.close(window.board.shown[0].number)
+    assert bar.isHidden()
+    assert any(r.code == "window.test" for r in window.problem_rows.rows())
+    assert "window.test" not in catalogue()
+
+
+def test_layout_is_kept_and_a_damaged_file_changes_nothing(make, tmp_path, host):
+    path = tmp_path / "layout.json"
+    first = make(layout_path=path)
+    first.docks["problems"].hide()
+    host.set_scheme("dark")
+    first.save_layout()
+    assert json.loads(path.read_text())["scheme"] == "dark"
+    host.set_scheme("light")
+    second = make(layout_path=path)
+    assert theme().scheme == "dark"
+    assert second.docks["problems"].isHidden()
+    second.reset_layout()
+    assert not second.docks["problems"].isHidden()
+    for text in ("", "{", "[]", '{"version": 1, "docks": "%%", "geometry": "", "scale": "9e9"}'):
+        path.write_text(text)
+        third = make(layout_path=path)
+        assert not third.docks["problems"].isHidden()
+    assert layout_state.LayoutState(None).load() == {}
+
+
+def test_a_run_that_goes_away_leaves_no_ghost(make):
+    window = make([scenes.main_store()])
+    assert window.selection.run == scenes.MAIN
+    window.feed.drop(scenes.MAIN.store)
+    assert window.selection.run is None
+    assert not window.run_bar._nothing.isHidden()
+    window.selection.select_run(RunRef("/nowhere.json", "k"))
+    assert window.run_bar._name.isHidden()
+
+
+# -- looks -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "contrast"])
+def test_every_theme_draws(window, host, scheme):
+    host.set_scheme(scheme)
+    window.selection.select_task("t10")
+    picture = window.grab().toImage()
+    ratio = picture.devicePixelRatio()
+    assert picture.pixelColor(QPoint(int(4 * ratio), int(4 * ratio))) == theme().color("window")
+
+
+def test_two_hundred_percent_loses_no_button(make, host):
+    host.set_scale(2.0)
+    window = make()
+    window.resize(1440, 900)
+    window.grab()
+    assert isinstance(window, MainWindow)
+    for button in (window.run_bar.restore, window.run_bar.new):
+        assert button.sizeHint().height() == 56
