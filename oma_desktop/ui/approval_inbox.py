@@ -34,6 +34,7 @@ from oma_desktop.viewmodel.approvals import (
     Group,
     HeadRow,
     Inbox,
+    InboxRow,
     InboxRows,
     RequestKey,
     RequestRow,
@@ -55,7 +56,7 @@ class InboxPanel(QWidget):
         super().__init__(parent)
         self._inbox, self._clock = inbox, clock
         self._moved_at = float("-inf")
-        self.rows = InboxRows(inbox, self)
+        self.rows = InboxRows(inbox, self, text=spoken)
         self.filter = QLineEdit()
         self.filter.setPlaceholderText(tr("Filter requests"))
         self.filter.setClearButtonEnabled(True)
@@ -302,6 +303,15 @@ def _second_line(row: RequestRow) -> str:
         return words.verdict_sentence(request)
     parts = (row.run_name, request.task_title or request.task_id, request.agent)
     return ", ".join(plain(p) for p in parts if p)
+
+
+def spoken(row: InboxRow, _column: int) -> str:
+    """Return a row as a screen reader says it."""
+    group = words.group_word(row.group)
+    if isinstance(row, HeadRow):
+        return tr("{group}: {n}", group=group, n=row.n)
+    parts = (what_of(row)[0], _risk(row)[0], _second_line(row))
+    return tr("{group}: {what}", group=group, what=", ".join(p for p in parts if p))
 
 
 def _draw_elided(painter: QPainter, area: QRect, text: str) -> None:

@@ -138,8 +138,7 @@ class Footer(Panel):
     def _on_reject(self) -> None:
         if self._model.review.bar("reject", self._model.now) is None:
             self._confirming = True
-            self._model.review.settle(self._model.now)
-            self.refresh()
+            self._model.settle()
             self.back.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_back(self) -> None:

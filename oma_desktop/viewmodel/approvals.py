@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -199,8 +199,14 @@ ALWAYS_OPEN = Group.NEEDS_YOU
 class InboxRows(Rows[InboxRow]):
     """The inbox as a list: heads and cards. `needs you` has no head, it is what the list is for."""
 
-    def __init__(self, inbox: Inbox, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(
+        self,
+        inbox: Inbox,
+        parent: QObject | None = None,
+        *,
+        text: Callable[[InboxRow, int], str] | None = None,
+    ) -> None:
+        super().__init__(parent, text=text)
         self._inbox = inbox
         self._folded = {Group.DECIDED, Group.NO_LONGER_OPEN}
         self._filter = ""

@@ -132,7 +132,7 @@ class ReviewModel(QObject):
         self.review.leave()
         self.review = self._begin(row)
         self.moved.emit()
-        self.changed.emit()
+        self._announce()
         return True
 
     @property
@@ -170,27 +170,32 @@ class ReviewModel(QObject):
 
     def activate(self) -> None:
         self.review.activated(self.now)
-        self.changed.emit()
+        self._announce()
 
     def deactivate(self) -> None:
         self.review.deactivated()
-        self.changed.emit()
+        self._announce()
 
     def content_shown(self) -> None:
         self.review.content_shown()
-        self.changed.emit()
+        self._announce()
 
     def field_focus(self, *, inside: bool) -> None:
         self.review.field_focus(inside=inside)
-        self.changed.emit()
+        self._announce()
 
     def typed(self) -> None:
         self.review.typed(self.now)
-        self.changed.emit()
+        self._announce()
+
+    def settle(self) -> None:
+        """Something moved under the pointer: the next press must wait again."""
+        self.review.settle(self.now)
+        self._announce()
 
     def set_code(self, text: str) -> None:
         self.review.code = text
-        self.changed.emit()
+        self._announce()
 
     @property
     def note(self) -> str:
@@ -212,12 +217,12 @@ class ReviewModel(QObject):
 
     def undo(self) -> None:
         self.review.undo(self.now)
-        self.changed.emit()
+        self._announce()
 
     def start_over(self) -> None:
         self.review.start_over(self.now)
         self.moved.emit()
-        self.changed.emit()
+        self._announce()
 
     def close(self) -> None:
         """Stop listening; nothing that is not sent yet will be."""
@@ -230,10 +235,12 @@ class ReviewModel(QObject):
         intent = self.review.tick(self.now)
         if intent is not None:
             self._commands.decide(intent)
-        face = self._face()
-        if face != self._last_face:
-            self._last_face = face
-            self.changed.emit()
+        if self._face() != self._last_face:
+            self._announce()
+
+    def _announce(self) -> None:
+        self._last_face = self._face()
+        self.changed.emit()
 
     def _face(self) -> tuple[object, ...]:
         """What can change with time alone."""
@@ -243,9 +250,9 @@ class ReviewModel(QObject):
 
     def _on_inbox_changed(self) -> None:
         self.review.observe(self._inbox.row(self.review.shown.key), self.now)
-        self.changed.emit()
+        self._announce()
 
     def _on_feed_decided(self, outcome: DecisionOutcome) -> None:
         if outcome.store == self.review.shown.key.store:
             self.review.outcome(outcome, self.now)
-            self.changed.emit()
+            self._announce()

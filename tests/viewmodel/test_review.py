@@ -63,6 +63,16 @@ def test_typing_keeps_it_off() -> None:
     assert why(model) is None
 
 
+def test_every_change_of_a_reason_is_announced() -> None:
+    world = World(request("a"))
+    model = world.armed()
+    reasons: list[Bar | None] = []
+    model.changed.connect(lambda: reasons.append(why(model)))
+    model.typed()
+    world.wait(1.0, model)
+    assert reasons == [Bar.TYPING, None]
+
+
 def test_the_decision_is_sent_after_the_undo_time_and_once() -> None:
     world = World(request("a"))
     model = world.armed()
