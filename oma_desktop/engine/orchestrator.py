@@ -19,7 +19,7 @@ from oma_desktop.engine.identity import Ids, RandomIds, continued_identity, new_
 from oma_desktop.engine.memory_setup import give_memory, restore_memory
 from oma_desktop.engine.message_bus import MessageBus
 from oma_desktop.engine.options import RestoreOptions, RunOptions
-from oma_desktop.engine.places import ledger_of, load_saved, place_of_new_run, place_of_saved_run
+from oma_desktop.engine.places import ledger_of, place_of_new_run, place_of_saved_run
 from oma_desktop.engine.planning import refuse_broken_graph, tasks_from_specs, unresolved_text
 from oma_desktop.engine.queue import APPROVAL_REJECTED, TaskQueue
 from oma_desktop.engine.reconciliation import Verdict, adopt, reconcile, verdict
@@ -28,7 +28,7 @@ from oma_desktop.engine.results import team_result
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.team import Team
 from oma_desktop.model.checkpoint import CheckpointSnapshot
-from oma_desktop.model.checkpoint_loader import own_facts
+from oma_desktop.model.checkpoint_loader import LoadedSnapshot, own_facts
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import RunIdentity, RunStatus, TeamRunResult
 from oma_desktop.model.team import OrchestratorOptions, TaskSpec
@@ -102,12 +102,10 @@ class OpenMultiAgent:
         metadata = clean_metadata(options.metadata)
         async with taken(options.checkpoint.lock, self._services.lanes):
             place = await self._services.lanes.store(place_of_saved_run, options.checkpoint, wanted)
-            snapshot = await self._services.lanes.store(
-                load_saved, options.checkpoint.store, place.key
-            )
-            if snapshot is None or not snapshot["queue"]["tasks"]:
+            loaded = await self._services.lanes.store(place.load_latest)
+            if loaded is None or not loaded.snapshot["queue"]["tasks"]:
                 return await self._without_checkpoint(team, options, place)
-            return await self._go_on(team, options, place, snapshot, metadata)
+            return await self._go_on(team, options, place, loaded, metadata)
 
     # ------------------------------------------------------------------ new runs
 
@@ -165,10 +163,11 @@ class OpenMultiAgent:
         team: Team,
         options: RestoreOptions,
         place: Checkpoint,
-        snapshot: CheckpointSnapshot,
+        loaded: LoadedSnapshot,
         metadata: JsonObject | None,
     ) -> TeamRunResult:
         services = self._services
+        snapshot = loaded.snapshot
         requested = one_run_id(options.run_id, options.checkpoint.run_id)
         identity = continued_identity(snapshot, requested, services.ids)
         refuse_broken_graph(snapshot["queue"]["tasks"])
@@ -187,6 +186,7 @@ class OpenMultiAgent:
         )
         state.metadata = metadata if metadata is not None else state.metadata
         state.goal = state.goal or options.goal
+        state.warnings += [problem.code for problem in loaded.problems]
         adopt(state, snapshot, found)
         match verdict(state, found):
             case Verdict.SUSPENDED:

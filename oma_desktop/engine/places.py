@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.engine.options import CheckpointOptions
-from oma_desktop.model.checkpoint import DEFAULT_CHECKPOINT_KEY, CheckpointSnapshot
-from oma_desktop.model.checkpoint_loader import load_snapshot_text
+from oma_desktop.model.checkpoint import DEFAULT_CHECKPOINT_KEY
 from oma_desktop.model.errors import Conflict, InvalidInput
 from oma_desktop.model.keys import checkpoint_key, is_checkpoint_key
 from oma_desktop.store.checkpoint import Checkpoint
@@ -50,12 +49,6 @@ def _key_of(store: MemoryStore, run_id: str) -> str:
         if shared is not None and (shared.metadata or {}).get("runId") == run_id:
             return DEFAULT_CHECKPOINT_KEY
     return own
-
-
-def load_saved(store: MemoryStore, key: str) -> CheckpointSnapshot | None:
-    """Return the snapshot under a key, None when there is none; raises Corrupt, SchemaTooNew."""
-    entry = store.get(key)
-    return None if entry is None else load_snapshot_text(entry.value, where=key).snapshot
 
 
 def ledger_of(store: MemoryStore, clock: Clock) -> ApprovalLedger | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 
 import pytest
 
+from oma_desktop.engine import attempt_run
 from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.tools.gate import ALLOW, Gates
 from oma_desktop.model.errors import StaleDecision
 from oma_desktop.store.filestore import FileStore
-from tests.core.engine.run_world import CASES, RunWorld, golden_world, statuses
+from tests.core.engine.run_world import CASES, RunWorld, golden_world, ok, spec, statuses
 from tests.core.engine.runner_world import VirtualClock
 
 CALL = {"id": "c1", "name": "pay", "input": {"amount": 25}}
@@ -48,7 +51,6 @@ def script(*, gate="suspend", others=2, delay_ms=400, calls=(CALL,), scope="tool
 
 
 def specs(others=2):
-    from tests.core.engine.run_world import spec
 
     beside = [f"Other {n}" for n in range(others)]
     return [
@@ -83,7 +85,6 @@ async def test_p03_p04_p14_others_finish_while_a_request_is_open(scope):
 @pytest.mark.parametrize("scope", ["tool", "dispatch"])
 async def test_p03_p04_dev_32_waiting_really_waits(scope, monkeypatch):
     """Each look at the state has a cause; the peer spins here and never yields."""
-    from oma_desktop.engine import attempt_run
 
     made = []
 
@@ -271,8 +272,6 @@ async def test_a_denied_dispatch_stops_the_run_and_is_not_written_down():
 
 @pytest.mark.parametrize("answer", ["raise", "garbage"])
 async def test_a_broken_dispatch_gate_never_starts_a_task(answer):
-    from oma_desktop.engine.tools.gate import Gates
-    from tests.core.engine.run_world import spec
 
     async def gate(_task):
         if answer == "raise":
@@ -306,10 +305,6 @@ async def test_a_failed_strict_save_reports_no_suspension():
 
 
 async def test_an_open_gate_does_not_hold_other_tasks_and_a_suspend_ends_it():
-    import asyncio
-
-    from oma_desktop.engine.tools.gate import ALLOW, Gates
-    from tests.core.engine.run_world import ok, spec
 
     async def gate(task):
         if task["title"] == "Asked":
@@ -330,27 +325,28 @@ async def test_an_open_gate_does_not_hold_other_tasks_and_a_suspend_ends_it():
     }  # fmt: skip
 
 
+S02_SCRIPT = {
+    "team": {"name": "x"},
+    "agents": [{"name": "researcher"}, {"name": "writer", "tools": ["charge"]}],
+    "tools": {
+        "charge": {
+            "schema": {"amount": "number", "currency": "string"},
+            "consequential": True,
+            "results": {"*": {"data": "charged"}},
+        }
+    },
+    "gates": {"tool": {"charge": "suspend"}},
+    "replies": {"Report": [{"text": "never asked again"}, {"text": "reported"}]},
+}
+
+
 class TestCaseS02:
     """A run suspended for approval goes on in a fresh process."""
-
-    SCRIPT = {
-        "team": {"name": "x"},
-        "agents": [{"name": "researcher"}, {"name": "writer", "tools": ["charge"]}],
-        "tools": {
-            "charge": {
-                "schema": {"amount": "number", "currency": "string"},
-                "consequential": True,
-                "results": {"*": {"data": "charged"}},
-            }
-        },
-        "gates": {"tool": {"charge": "suspend"}},
-        "replies": {"Report": [{"text": "never asked again"}, {"text": "reported"}]},
-    }
 
     def world(self, tmp_path):
         file = tmp_path / "store.json"
         shutil.copy(CASES / "s02-cold-approval-resume" / "store.json", file)
-        return RunWorld(script=self.SCRIPT, store=FileStore(file, clock=VirtualClock()))
+        return RunWorld(script=S02_SCRIPT, store=FileStore(file, clock=VirtualClock()))
 
     async def test_before_a_decision_it_is_suspended_again(self, tmp_path):
         world = self.world(tmp_path)
