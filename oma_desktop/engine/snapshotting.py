@@ -7,7 +7,7 @@ text of what did not change since the last save: tasks, completed results, messa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -18,6 +18,7 @@ from oma_desktop.engine.shared_memory import MemoryPicture, entry_document
 from oma_desktop.model.checkpoint import CompletedTaskResult, InFlightEntry, TaskSnapshot
 from oma_desktop.model.json_text import quote, stringify
 from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.store.memory import StoreEntry
 
 VERSION: Final = 4
 
@@ -88,7 +89,8 @@ class SnapshotEncoder:
     """Writes captured moments as compact JSON. Used by one thread at a time (the store lane).
 
     Invariant: a cached text belongs to an object that is still referenced, so ids cannot be reused.
-    What a snapshot no longer contains is forgotten with it.
+    What a snapshot no longer contains is forgotten with it. The text is joined once: each copy of
+    a big run's text keeps the interpreter to itself for milliseconds.
     """
 
     def __init__(self) -> None:
@@ -97,96 +99,110 @@ class SnapshotEncoder:
 
     def encode(self, moment: Captured) -> str:
         """Return the checkpoint value, byte for byte what JSON.stringify would give."""
-        parts = [f"{quote(k)}:{stringify(v)}" for k, v in moment.head.items()]
-        parts.append(f'"queue":{self._queue(moment.queue)}')
-        if moment.memory is not None:
-            parts.append(f'"sharedMemory":{self._memory(moment.memory)}')
-        parts.append(f'"messageBus":{self._bus(moment.messages)}')
-        if moment.turn_count is not None:
-            parts.append(f'"turnCount":{moment.turn_count}')
-        parts.append(f'"completedTaskResults":{self._list(moment.completed, self._completed)}')
-        parts.append(f'"inFlightTasks":{self._list(moment.in_flight, self._entry, keep=False)}')
-        parts += [f"{quote(k)}:{stringify(v)}" for k, v in moment.tail.items()]
+        text = "".join(self._pieces(moment))
         self._known, self._next = self._next, {}
-        return "{" + ",".join(parts) + "}"
+        return text
 
-    def _once(self, value: object, write: Callable[[], str]) -> str:
+    def _pieces(self, moment: Captured) -> Iterator[str]:
+        opening = "{"
+        for key, value in moment.head.items():
+            yield f"{opening}{quote(key)}:{stringify(value)}"
+            opening = ","
+        yield ',"queue":'
+        yield from self._members(moment.queue, _QUEUE_LISTS)
+        if moment.memory is not None:
+            yield f',"sharedMemory":{{"version":1,"turnCount":{moment.memory.turn_count},"entries":'
+            yield from self._list(moment.memory.entries, _note_text)
+            yield "}"
+        yield ',"messageBus":'
+        yield from self._members(moment.messages, _BUS_LISTS)
+        if moment.turn_count is not None:
+            yield f',"turnCount":{moment.turn_count}'
+        yield ',"completedTaskResults":'
+        yield from self._list(moment.completed, self._completed)
+        yield ',"inFlightTasks":'
+        yield from self._entries(moment.in_flight)
+        for key, value in moment.tail.items():
+            yield f",{quote(key)}:{stringify(value)}"
+        yield "}"
+
+    def _once(self, value: object, write: Callable[[object], str]) -> str:
         known = self._known.get(id(value)) or self._next.get(id(value))
-        text = known[1] if known is not None else write()
+        text = known[1] if known is not None else write(value)
         self._next[id(value)] = (value, text)
         return text
 
-    def _plain(self, value: object) -> str:
-        return self._once(value, lambda: stringify(cast("JsonValue", value)))
+    def _list(self, items: Iterable[object], write: Callable[[object], str]) -> Iterator[str]:
+        """An array of things worth remembering."""
+        opening = "["
+        for item in items:
+            yield opening
+            yield self._once(item, write)
+            opening = ","
+        yield "]" if opening == "," else "[]"
 
-    def _list(
-        self, items: Iterable[object], write: Callable[[object], str], *, keep: bool = True
-    ) -> str:
-        texts = (
-            self._once(item, lambda item=item: write(item)) if keep else write(item)  # type: ignore[misc]
-            for item in items
-        )
-        return "[" + ",".join(texts) + "]"
-
-    def _members(self, doc: Mapping[str, object], lists: frozenset[str]) -> str:
+    def _members(self, doc: Mapping[str, object], lists: frozenset[str]) -> Iterator[str]:
         """An object whose members in `lists` are arrays of things worth remembering."""
-        return (
-            "{"
-            + ",".join(
-                f"{quote(k)}:{self._list(cast('list[object]', v), self._plain)}"
-                if k in lists
-                else f"{quote(k)}:{stringify(cast('JsonValue', v))}"
-                for k, v in doc.items()
-            )
-            + "}"
-        )
-
-    def _queue(self, queue: JsonObject) -> str:
-        return self._members(queue, frozenset(("tasks", "planRevisions")))
-
-    def _bus(self, bus: JsonObject) -> str:
-        return self._members(bus, frozenset(("messages",)))
-
-    def _memory(self, memory: MemoryPicture) -> str:
-        entries = self._list(
-            memory.entries,
-            lambda e: stringify(cast("JsonValue", entry_document(e))),  # type: ignore[arg-type]
-        )
-        return f'{{"version":1,"turnCount":{memory.turn_count},"entries":{entries}}}'
+        opening = "{"
+        for key, value in doc.items():
+            yield f"{opening}{quote(key)}:"
+            if key in lists:
+                yield from self._list(cast("list[object]", value), _text)
+            else:
+                yield _text(value)
+            opening = ","
+        yield "}" if opening == "," else "{}"
 
     def _completed(self, result: object) -> str:
-        doc = cast("dict[str, object]", result)
-        return (
-            "{"
-            + ",".join(
-                f"{quote(k)}:{self._members(cast('Mapping[str, object]', v), _RESULT_LISTS)}"
-                if k == "agentResult"
-                else f"{quote(k)}:{stringify(cast('JsonValue', v))}"
-                for k, v in doc.items()
-            )
-            + "}"
-        )
+        pieces: list[str] = []
+        opening = "{"
+        for key, value in cast("dict[str, object]", result).items():
+            pieces.append(f"{opening}{quote(key)}:")
+            if key == "agentResult":
+                pieces += self._members(cast("dict[str, object]", value), _RESULT_LISTS)
+            else:
+                pieces.append(_text(value))
+            opening = ","
+        return "".join((*pieces, "}"))
 
-    def _entry(self, entry: object) -> str:
-        doc = cast("dict[str, object]", entry)
-        return (
-            "{"
-            + ",".join(
-                f"{quote(k)}:{self._list(cast('list[object]', v), self._call, keep=False)}"
-                if k == "pendingToolCalls"
-                else f"{quote(k)}:{self._list(cast('list[object]', v), self._plain)}"
-                if k in _ENTRY_LISTS
-                else f"{quote(k)}:{stringify(cast('JsonValue', v))}"
-                for k, v in doc.items()
-            )
-            + "}"
-        )
+    def _entries(self, entries: Iterable[InFlightEntry]) -> Iterator[str]:
+        """Entries are new at each save; what is in them mostly is not."""
+        opening = "["
+        for entry in entries:
+            yield opening
+            yield from self._entry(cast("dict[str, object]", entry))
+            opening = ","
+        yield "]" if opening == "," else "[]"
 
-    def _call(self, call: object) -> str:
-        doc = cast("dict[str, object]", call)
-        return "{" + ",".join(f"{quote(k)}:{self._plain(v)}" for k, v in doc.items()) + "}"
+    def _entry(self, entry: Mapping[str, object]) -> Iterator[str]:
+        opening = "{"
+        for key, value in entry.items():
+            yield f"{opening}{quote(key)}:"
+            if key in _ENTRY_LISTS:
+                yield from self._list(cast("list[object]", value), _text)
+            elif key == "pendingToolCalls":
+                calls = (self._call(c) for c in cast("list[dict[str, object]]", value))
+                yield "[" + ",".join(calls) + "]"
+            else:
+                yield _text(value)
+            opening = ","
+        yield "}"
+
+    def _call(self, call: Mapping[str, object]) -> str:
+        members = (f"{quote(k)}:{self._once(v, _text)}" for k, v in call.items())
+        return "{" + ",".join(members) + "}"
 
 
+def _text(value: object) -> str:
+    return stringify(cast("JsonValue", value))
+
+
+def _note_text(entry: object) -> str:
+    return _text(entry_document(cast("StoreEntry", entry)))
+
+
+_QUEUE_LISTS: Final = frozenset(("tasks", "planRevisions"))
+_BUS_LISTS: Final = frozenset(("messages",))
 _RESULT_LISTS: Final = frozenset(("messages", "toolCalls"))
 _ENTRY_LISTS: Final = frozenset(("conversationMessages", "messages", "toolCalls"))
 
