@@ -6,6 +6,7 @@ here they have a menu entry that opens a list of effects first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -130,8 +131,16 @@ class Actions(QObject):
         for name, why in self._reasons.items():
             action = self._by_name[name]
             reason = "" if why is Why.FREE else words.why_sentence(why)
-            action.setToolTip(reason or action.text().replace("&", ""))
+            action.setToolTip(reason or plain(action.text()))
             action.setStatusTip(reason)
+
+
+_MNEMONIC: Final = re.compile(r"\(&\w\)|&")
+
+
+def plain(text: str) -> str:
+    """Return a menu text without its mnemonic, as for a button: also without "(&S)"."""
+    return _MNEMONIC.sub("", text)
 
 
 def _shortcuts(keys: str) -> list[QKeySequence]:

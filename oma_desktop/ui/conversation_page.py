@@ -19,6 +19,7 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
+    QTextFormat,
     QTextFrameFormat,
     QTextImageFormat,
     QTextOption,
@@ -33,6 +34,8 @@ from oma_desktop.ui.theme import Theme
 from oma_desktop.viewmodel.conversation import Entry, Part
 
 INDENT: Final = 36
+# Marks the hairline between messages: an empty paragraph that must stay
+_LINE: Final = int(QTextFormat.Property.UserProperty) + 1
 
 
 @dataclass(slots=True)
@@ -59,10 +62,18 @@ class Page:
         """Write text that is in no file yet: italic, on the window ground, and said so."""
         cursor = QTextCursor(self.document)
         cursor.movePosition(QTextCursor.MoveOperation.End)
-        self._write_head(cursor, "model", agent, "", tr("not saved yet"), ground="window")
+        frame = QTextFrameFormat()
+        frame.setBackground(self.look.color("window"))
+        frame.setTopMargin(self.look.px(6))
+        frame.setPadding(0)
+        self._thin(cursor, QTextBlockFormat(), 1)
+        cursor.insertFrame(frame)
+        self._write_head(cursor, "model", agent, "", tr("not saved yet"))
         font = italic(self.look.font("body"))
-        block = self._block(indent=INDENT, bottom=12, ground="window")
-        self._write_text(cursor, text, block, self._chars_of(font, "text"))
+        block = self._block(indent=INDENT)
+        self._write_text(cursor, text, block, self._chars_of(font, "text"), stay=True)
+        cursor.insertBlock(QTextBlockFormat())
+        cursor.setBlockCharFormat(self._chars("caption", "text"))
 
     # -- messages ---------------------------------------------------------------------------
 
@@ -70,17 +81,16 @@ class Page:
         speaker, icon = _speaker(entry, agent)
         turn = tr("turn {n}", n=entry.turn) if entry.role == "assistant" and entry.turn else ""
         note = "" if entry.saved else tr("not saved yet")
-        self._write_head(cursor, icon, speaker, turn, note, ground="surface")
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        self._write_head(cursor, icon, speaker, turn, note)
         for part in entry.parts:
             self._write_part(cursor, part, entry)
 
-    def _write_head(
-        self, cursor: QTextCursor, icon: str, who: str, turn: str, note: str, *, ground: str
-    ) -> None:
-        block = self._block(indent=12, top=10, bottom=4, ground=ground)
+    def _write_head(self, cursor: QTextCursor, icon: str, who: str, turn: str, note: str) -> None:
+        block = self._block(indent=12, top=10, bottom=4)
         tab = QTextOption.Tab(self.width - self.look.px(24), QTextOption.TabType.RightTab)
         block.setTabPositions([tab])
-        self._new_block(cursor, block)
+        self._new_block(cursor, block, stay=True)
         self._picture(cursor, icon, is_state=False)
         cursor.insertText("  " + who, self._chars("strong", "text"))
         if turn:
@@ -172,10 +182,15 @@ class Page:
 
     # -- strokes ----------------------------------------------------------------------------
 
-    def _new_block(self, cursor: QTextCursor, block: QTextBlockFormat) -> None:
-        cursor.movePosition(QTextCursor.MoveOperation.End)
+    def _new_block(
+        self, cursor: QTextCursor, block: QTextBlockFormat, *, stay: bool = False
+    ) -> None:
+        """Begin a paragraph at the end of the page, or with `stay` where the cursor is."""
+        if not stay:
+            cursor.movePosition(QTextCursor.MoveOperation.End)
         plain = QTextCharFormat()
-        if cursor.block().length() == 1 and cursor.block().text() == "":
+        is_line = cursor.blockFormat().hasProperty(_LINE)
+        if cursor.block().length() == 1 and not is_line:
             cursor.setBlockFormat(block)  # the paragraph Qt leaves at the start and after a frame
             cursor.setBlockCharFormat(plain)
         else:
@@ -187,21 +202,19 @@ class Page:
         text: str,
         block: QTextBlockFormat,
         chars: QTextCharFormat,
+        *,
+        stay: bool = False,
     ) -> None:
-        self._new_block(cursor, block)
+        self._new_block(cursor, block, stay=stay)
         # One block with line separators: a message of 10,000 lines stays one paragraph of the page
         cursor.insertText(text.replace("\r\n", "\n").replace("\n", "\u2028"), chars)
 
-    def _block(
-        self, *, indent: int, top: int = 0, bottom: int = 0, ground: str = ""
-    ) -> QTextBlockFormat:
+    def _block(self, *, indent: int, top: int = 0, bottom: int = 0) -> QTextBlockFormat:
         block = QTextBlockFormat()
         block.setLeftMargin(self.look.px(indent))
         block.setRightMargin(self.look.px(12))
         block.setTopMargin(self.look.px(top))
         block.setBottomMargin(self.look.px(bottom))
-        if ground and ground != "surface":
-            block.setBackground(self.look.color(ground))
         return block
 
     def _chars(self, use: FontUse, role: str) -> QTextCharFormat:
@@ -227,6 +240,7 @@ class Page:
         block = QTextBlockFormat()
         block.setBackground(self.look.color("border"))
         block.setTopMargin(self.look.px(6))
+        block.setProperty(_LINE, True)
         self._thin(cursor, block, 1)
 
     def _thin(self, cursor: QTextCursor, block: QTextBlockFormat, height: int) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
@@ -152,6 +153,16 @@ class FirstStart(Retranslated):
         for card in self.cards:
             card.restyle()
         self._drawing.update()
+
+
+def scrolled(page: FirstStart) -> QScrollArea:
+    """Return the page in an area that scrolls, so that it never holds the window wide."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setWidget(page)
+    return area
 
 
 # x, y of boxes 46 x 24 in a 254 x 92 picture, and the state drawn in each

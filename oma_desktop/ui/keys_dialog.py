@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QDialog, QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
 from oma_desktop.base.text import tr
-from oma_desktop.ui.actions import Actions
+from oma_desktop.ui.actions import Actions, plain
 from oma_desktop.ui.labels import Label
 from oma_desktop.ui.theme import theme
 
@@ -46,7 +46,7 @@ def key_lines(actions: Actions) -> list[tuple[str, str]]:
     return [
         (
             actions[name].shortcut().toString(QKeySequence.SequenceFormat.NativeText),
-            actions[name].text().replace("&", ""),
+            plain(actions[name].text()),
         )
         for name in actions.names()
         if not actions[name].shortcut().isEmpty()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 from typing_extensions import override
 
@@ -70,6 +70,8 @@ class Label(QLabel):
         self._use: FontUse = use
         self._role = role
         self._figures = figures
+        # A tool bar would hand down its button text colour
+        self.setForegroundRole(QPalette.ColorRole.WindowText)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(text)
         if wrap:

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
-from PySide6.QtWidgets import QMainWindow, QStackedWidget, QTabWidget, QToolBar, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QMainWindow,
+    QStackedWidget,
+    QTabWidget,
+    QToolBar,
+    QWidget,
+)
 from typing_extensions import override
 
 from oma_desktop.base.clock import Clock
@@ -19,7 +26,8 @@ from oma_desktop.ui import icons, layout_state
 from oma_desktop.ui.actions import Actions
 from oma_desktop.ui.conversation_view import ConversationView
 from oma_desktop.ui.docks import Dock, polish_dock_tabs
-from oma_desktop.ui.first_start import FirstStart
+from oma_desktop.ui.first_start import FirstStart, scrolled
+from oma_desktop.ui.focus_ring import watch_focus
 from oma_desktop.ui.frame import Frame
 from oma_desktop.ui.inspector import Inspector
 from oma_desktop.ui.labels import dress
@@ -118,7 +126,7 @@ class MainWindow(QMainWindow):
         for name, view in self.views.items():
             self.tabs.addTab(view, icons.icon(name), "")
         self._centre = QStackedWidget()
-        self._centre.addWidget(self.first_start)
+        self._centre.addWidget(scrolled(self.first_start))
         self._centre.addWidget(self.tabs)
         self.setCentralWidget(self._centre)
         self.docks: dict[str, Dock] = {"runs": Dock("runs", self.runs_panel, self)}
@@ -160,6 +168,9 @@ class MainWindow(QMainWindow):
         self.keys = PanelKeys(self._frame)
         self.verbs = WindowVerbs(self._frame, self.keys, commands)
         self._look = LookControl(self.actions_, self)
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            watch_focus(app)
         self._tick = QTimer(self)
         self._tick.setInterval(TICK_MS)
         self._tick.timeout.connect(self._on_tick)
@@ -287,6 +298,8 @@ class MainWindow(QMainWindow):
         self._centre.setCurrentIndex(1 if begun else 0)
         for name in _AFTER_START:
             self.docks[name].setVisible(begun and name not in self._closed)
+        if begun and not self._had_layout:
+            self._size_docks()
 
     def _note_closed(self) -> None:
         self._closed = {n for n in _AFTER_START if self.docks[n].isHidden()}

@@ -10,7 +10,7 @@ from typing_extensions import override
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.model.view import OwnerKind
 from oma_desktop.ui import icons, words
-from oma_desktop.ui.actions import Actions
+from oma_desktop.ui.actions import Actions, plain
 from oma_desktop.ui.badges import Chip
 from oma_desktop.ui.labels import Label, dress
 from oma_desktop.ui.language import Retranslated
@@ -54,7 +54,7 @@ class ActionButton(QPushButton):
 
     def refresh(self) -> None:
         """Follow the action."""
-        text = self._action.text().replace("&", "")
+        text = plain(self._action.text())
         reason = "" if self._action.isEnabled() else self._action.toolTip()
         self.setText(text)
         self.setEnabled(self._action.isEnabled())

@@ -132,7 +132,8 @@ class RunsPanel(Retranslated):
         self._count = Label("secondary", "text.2", figures=True)
         self._foot = QWidget()
 
-        bar = QHBoxLayout()
+        self._bar = QWidget()
+        bar = QHBoxLayout(self._bar)
         bar.setContentsMargins(8, 6, 8, 6)
         bar.setSpacing(6)
         bar.addWidget(self.filter)
@@ -147,7 +148,7 @@ class RunsPanel(Retranslated):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addLayout(bar)
+        column.addWidget(self._bar)
         column.addLayout(self._stack, 1)
         column.addWidget(self._foot)
         self.setProperty("ground", "surface")
@@ -199,6 +200,7 @@ class RunsPanel(Retranslated):
         self._where.setText(self._watched_text())
         self._where.setToolTip("\n".join(self._watched))
         self._count.setText(ntr("{n} run", "{n} runs", known))
+        self._bar.setVisible(known > 0 or bool(self._watched))
         self.filter.setEnabled(known > 0)
         self._stack.setCurrentIndex(0 if shown else 1)
         if known and not shown:

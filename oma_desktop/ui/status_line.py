@@ -89,8 +89,6 @@ class StatusLine(Retranslated):
         row.addWidget(self._version)
         self._version.setContentsMargins(12, 0, 12, 0)
         self._message.setContentsMargins(12, 0, 12, 0)
-        self.setProperty("ground", "foot")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._decisions.clicked.connect(self.decisions_pressed)
         feed.changed.connect(self.refresh)
         selection.run_changed.connect(self.refresh)

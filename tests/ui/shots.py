@@ -15,14 +15,16 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication
 
 from oma_desktop.ui import theme as themes
+from oma_desktop.ui.approval_inbox import InboxPanel
 from oma_desktop.ui.main_window import MainWindow
+from oma_desktop.viewmodel.approvals import Inbox
 from oma_desktop.viewmodel.feed import Feed, LiveActivity, LiveRun, Notice
 from oma_desktop.viewmodel.selection import Place, Selection
 from tests.ui import scenes
 
 
-def make_window(stores, **parts):
-    feed, commands, selection = Feed(), scenes.Recorder(), Selection()
+def make_window(stores, *, feed=None, **parts):
+    feed, commands, selection = feed or Feed(), scenes.Recorder(), Selection()
     window = MainWindow(feed, commands, selection, clock=scenes.FixedClock(), **parts)
     window.kept = (feed, commands, selection)
     for store in stores:
@@ -31,7 +33,9 @@ def make_window(stores, **parts):
 
 
 def full_window(**parts):
-    window = make_window(scenes.all_stores(), **parts)
+    feed = Feed()
+    inbox = InboxPanel(Inbox(feed), clock=scenes.FixedClock())
+    window = make_window(scenes.all_stores(), feed=feed, inbox=inbox, **parts)
     feed, _, selection = window.kept
     feed.set_live((LiveRun(scenes.MAIN),))
     window.set_watched(("/home/op/runs/supply",))
@@ -73,11 +77,17 @@ def main(folder):
         host.set_density(density)
         host.set_scale(scale)
         window = full_window()
-        window._look.set_language(language)
+        if language != "en":
+            window._look.set_language(language)
         if name == "main-light":
             window.kept[0].notice.emit(Notice("warning", "test.code", {}))
         shoot(window, folder / f"{name}.png")
-        window._look.set_language("en")
+        page = window.conversation_view.page
+        page.verticalScrollBar().setValue(page.verticalScrollBar().maximum())
+        window.runs_panel.list.setFocus()
+        window.grab().save(str(folder / f"{name}-end.png"))
+        if language != "en":
+            window._look.set_language("en")
         window.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     host.set_scale(1.0)
@@ -85,6 +95,9 @@ def main(folder):
     for scheme in ("light", "dark"):
         host.set_scheme(scheme)
         window = make_window([])
+        window.show()
+        window.activateWindow()
+        window.first_start.cards[0].button.setFocus()
         shoot(window, folder / f"first-{scheme}.png")
         window.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

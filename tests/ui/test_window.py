@@ -1,18 +1,21 @@
 """The main window as a person uses it: what is shown, what can be pressed and why not, the keys."""
 
+import gettext
 import json
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QCloseEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QPushButton, QWidget
 
+from oma_desktop.base import text
 from oma_desktop.base.sentences import catalogue
 from oma_desktop.model.view import Owner, OwnerKind, RunRef
 from oma_desktop.ui import layout_state
 from oma_desktop.ui.cancel_dialog import CancelDialog
+from oma_desktop.ui.focus_ring import Ring
 from oma_desktop.ui.main_window import MainWindow
 from oma_desktop.ui.theme import theme
 from oma_desktop.viewmodel.feed import CallDetail, LiveRun, Notice
@@ -180,7 +183,7 @@ def test_no_single_key_acts_on_a_run(window):
 
 def test_first_start_offers_three_ways(make):
     window = make([])
-    assert window._centre.currentWidget() is window.first_start
+    assert window._centre.currentIndex() == 0
     assert not window.docks["inspector"].isVisible()
     window.first_start.cards[0].button.click()
     assert asked(window) == [("start_sample",)]
@@ -213,6 +216,42 @@ def test_f6_walks_through_all_panels_and_comes_back(window, qtbot):
     assert len(seen) == 6  # runs, conversation, inspector, problems, run bar
     window.actions_["previous_panel"].trigger()
     assert QApplication.focusWidget() is seen[-2]
+
+
+def test_the_button_with_the_focus_has_a_ring(window, qtbot):
+    window.activateWindow()
+    window.run_bar.new.setFocus()
+    (ring,) = (r for r in window.run_bar.findChildren(Ring) if r.isVisible())
+    assert ring.geometry().contains(window.run_bar.new.geometry())
+    assert ring.isVisible()
+    window.run_bar.new.move(40, 8)
+    assert ring.geometry().contains(window.run_bar.new.geometry())
+    window.runs_panel.list.setFocus()
+    assert not ring.isVisible()
+
+
+def test_a_switch_of_language_reaches_every_word(window, monkeypatch):
+    class Marked(gettext.NullTranslations):
+        def gettext(self, message):
+            return f"«{message}»"
+
+        def ngettext(self, one, many, n):
+            return f"«{one if n == 1 else many}»"
+
+    monkeypatch.setitem(text._state, "now", Marked())
+    QApplication.sendEvent(window, QEvent(QEvent.Type.LanguageChange))
+    window.selection.select_task("t10")
+    plain = [
+        (type(w).__name__, w.text())
+        for w in window.findChildren(QWidget)
+        if isinstance(w, QLabel | QPushButton) and w.isVisible() and "«" not in w.text()
+    ]
+    data = {"q3-supply-risk", "Supplier letters", "t10", "writer", "4", "6", "port.example"}
+    assert [p for p in plain if p[1] not in {"", *data} and not p[1].startswith("/home")] == []
+    assert window.windowTitle() == "«OMA Desktop»"
+    assert "«" in window.menuBar().actions()[0].text()
+    row = window.runs.index(1, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert row.startswith("«Run q3-supply-risk»")
 
 
 def test_going_to_what_needs_you_and_to_the_first_failure(window):
@@ -314,8 +353,8 @@ def test_layout_is_kept_and_a_damaged_file_changes_nothing(make, tmp_path, host)
     assert second.docks["problems"].isHidden()
     second.reset_layout()
     assert not second.docks["problems"].isHidden()
-    for text in ("", "{", "[]", '{"version": 1, "docks": "%%", "geometry": "", "scale": "9e9"}'):
-        path.write_text(text)
+    for bad in ("", "{", "[]", '{"version": 1, "docks": "%%", "geometry": "", "scale": "9e9"}'):
+        path.write_text(bad)
         third = make(layout_path=path)
         assert not third.docks["problems"].isHidden()
     assert layout_state.LayoutState(None).load() == {}
