@@ -1,0 +1,45 @@
+"""`oma-desktop check PATH` and `check --schema` (product.md 5, 7)."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from oma_desktop.base.sentences import one_line
+from oma_desktop.base.text import ntr, tr
+from oma_desktop.cli.files import read_bytes
+from oma_desktop.cli.output import Exit, Output
+from oma_desktop.model.checkfile import check_document
+from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.runfile import run_file_schema
+
+
+def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+    """Describe the arguments."""
+    parser.add_argument("path", nargs="?", type=Path, help=tr("the file to check"))
+    parser.add_argument(
+        "--schema", action="store_true", help=tr("print the JSON Schema of run files")
+    )
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Name every problem with its place; exit 1 when there is one."""
+    if options.schema:
+        output.document(run_file_schema())
+        return Exit.OK
+    if options.path is None:
+        raise InvalidInput("USAGE", detail=tr("a path or --schema is needed"), command="check")
+    report = check_document(read_bytes(options.path), name=options.path.name)
+    problems: list[JsonObject] = []
+    for problem in report.problems:
+        line = one_line(problem.code, dict(problem.facts))
+        problems.append({"path": problem.where, "message": line, "severity": problem.severity})
+        output.line(f"{problem.where or options.path}: {line}")
+    if output.as_json:
+        output.document({"ok": report.ok, "kind": report.kind, "problems": list(problems)})
+    elif report.ok:
+        output.line(tr("{path}: a {kind} without problems.", path=options.path, kind=report.kind))
+    else:
+        output.line(ntr("{n} problem.", "{n} problems.", len(problems)))
+    return Exit.OK if report.ok else Exit.FAILED
