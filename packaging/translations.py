@@ -1,7 +1,7 @@
 """Keep the message catalogue in step with the source: `update` merges, `check` only tells.
 
     python packaging/translations.py update   # after sentences changed; then fill the new msgstr
-    python packaging/translations.py check    # exit 1 when a sentence has no Chinese or other places
+    python packaging/translations.py check    # exit 1 unless every sentence has its Chinese
 
 Sentences are what `tr(`, `ntr(` and `N_(` mark (base/text.py). The `.po` file is the source and is
 read directly; nothing compiled is kept in the repository.
@@ -93,9 +93,11 @@ def problems(catalog: Catalog) -> list[str]:
         allowed = set().union(*(places(t) for t in originals))
         # One text must keep every place; a plural form may leave the number out.
         needed = allowed - {"n"}
-        for translation in translations:
-            if not needed <= places(translation) <= allowed:
-                found.append(f"other places: {originals[0]!r} -> {translation!r}")
+        found.extend(
+            f"other places: {originals[0]!r} -> {translation!r}"
+            for translation in translations
+            if not needed <= places(translation) <= allowed
+        )
     return found
 
 

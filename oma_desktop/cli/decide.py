@@ -1,0 +1,78 @@
+"""`oma-desktop approve` and `reject`: one decision by compare-and-set under the writer lock."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Literal
+
+from oma_desktop.base.clock import SystemClock
+from oma_desktop.base.sentences import one_line
+from oma_desktop.base.text import tr
+from oma_desktop.cli.output import Exit, Output
+from oma_desktop.model.approval import ApprovalDecision, Reviewer
+from oma_desktop.model.errors import ApprovalError, InvalidInput
+from oma_desktop.store.filestore import FileStore
+from oma_desktop.store.ledger import ApprovalLedger
+from oma_desktop.store.lock import WriterLock
+
+
+def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+    """Describe the arguments."""
+    parser.add_argument("path", type=Path, help=tr("the store file"))
+    parser.add_argument("request_id", help=tr("the request, as `approvals` names it"))
+    parser.add_argument(
+        "--hash", required=True, help=tr("the hash of the content you read; binds the decision")
+    )
+    parser.add_argument("--reviewer", required=True, metavar="ID", help=tr("who decides"))
+    parser.add_argument("--name", help=tr("the reviewer's name as shown to others"))
+    parser.set_defaults(verdict=name)
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Record the decision; exit 1 with the ledger's code when it was not recorded."""
+    if not options.path.is_file():
+        raise InvalidInput("PATH_NOT_FOUND", path=str(options.path))
+    verdict: Literal["approve", "reject"] = options.verdict
+    reviewer: Reviewer = {"id": options.reviewer}
+    if options.name:
+        reviewer["displayName"] = options.name
+    try:
+        decision = _decide(options, verdict, reviewer)
+    except ApprovalError as error:
+        line = one_line(error.code, error.facts)
+        output.note(tr("not recorded: {code}: {message}", code=error.code, message=line))
+        if output.as_json:
+            output.document({"error": {"code": error.code, "message": f"{error.code}: {line}"}})
+        return Exit.FAILED
+    if output.as_json:
+        output.document({"recorded": True, "decision": dict(decision)})  # type: ignore[dict-item]
+    else:
+        output.line(
+            tr(
+                "{decision}: {request} by {reviewer} at {at}",
+                decision=tr("approved") if decision["decision"] == "approved" else tr("rejected"),
+                request=decision["requestId"],
+                reviewer=decision["reviewer"]["id"],
+                at=decision["decidedAt"],
+            )
+        )
+    return Exit.OK
+
+
+def _decide(
+    options: argparse.Namespace, verdict: Literal["approve", "reject"], reviewer: Reviewer
+) -> ApprovalDecision:
+    clock = SystemClock()
+    lock = WriterLock(options.path, app=f"oma-desktop {verdict}", clock=clock)
+    lock.acquire(force=options.force_lock)
+    try:
+        ledger = ApprovalLedger(FileStore(options.path, clock=clock), clock=clock)
+        return ledger.decide(
+            request_id=options.request_id,
+            request_hash=options.hash,
+            verdict=verdict,
+            reviewer=reviewer,
+        )
+    finally:
+        lock.release()

@@ -1,0 +1,84 @@
+"""`oma-desktop inspect PATH`: every run, approval and shared-memory key of a store."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from oma_desktop.base.sentences import one_line
+from oma_desktop.base.text import ntr, tr
+from oma_desktop.cli.files import read_bytes
+from oma_desktop.cli.output import Exit, Output
+from oma_desktop.model.container import parse_container
+from oma_desktop.model.inspection import has_errors, inspect_container
+from oma_desktop.model.json_value import JsonObject, JsonValue
+
+
+def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+    """Describe the arguments."""
+    parser.add_argument("path", type=Path, help=tr("a store file"))
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Print the document of product.md 6; exit 2 when something in it has an error."""
+    container = parse_container(read_bytes(options.path), path=str(options.path))
+    document = inspect_container(container)
+    _say_problems(document, output)
+    if output.as_json:
+        output.document(document)
+    else:
+        _print_summary(document, output)
+    return Exit.USAGE if has_errors(document) else Exit.OK
+
+
+def _objects(value: JsonValue) -> list[JsonObject]:
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+
+def _say_problems(document: JsonObject, output: Output) -> None:
+    """Fill each problem's message from the catalogue and say it on stderr."""
+    for problem in _objects(document.get("problems")):
+        facts = problem.pop("facts", None)
+        code = str(problem.get("code"))
+        line = one_line(code, {**facts} if isinstance(facts, dict) else {})
+        problem["message"] = line
+        severity = tr("error") if problem.get("severity") == "error" else tr("warning")
+        output.note(
+            tr(
+                "{severity}: {where}: {message}",
+                severity=severity,
+                where=problem.get("where") or tr("store"),
+                message=line,
+            )
+        )
+
+
+def _print_summary(document: JsonObject, output: Output) -> None:
+    for run in _objects(document.get("checkpoints")):
+        counts = run.get("statusCounts")
+        states = (
+            ", ".join(f"{n} {s}" for s, n in counts.items()) if isinstance(counts, dict) else ""
+        )
+        output.line(
+            tr(
+                "run {run}  attempt {attempt}  checkpoint v{version}  saved {saved}",
+                run=run.get("runId") or run.get("key"),
+                attempt=run.get("attempt") or "?",
+                version=run.get("version") or "?",
+                saved=run.get("createdAt") or "?",
+            )
+        )
+        output.line(f"  {states}")
+        for task in _objects(run.get("tasks")):
+            output.line(
+                f"  {task.get('status')!s:12} {task.get('title')}  [{task.get('assignee') or '-'}]"
+            )
+    approvals = _objects(document.get("approvals"))
+    pending = sum(a.get("state") == "pending" for a in approvals)
+    output.line(
+        ntr("{n} approval request", "{n} approval requests", len(approvals))
+        + tr(", {pending} undecided", pending=pending)
+    )
+    keys = document.get("sharedMemoryKeys")
+    if isinstance(keys, list) and keys:
+        output.line(ntr("{n} shared-memory key", "{n} shared-memory keys", len(keys)))
