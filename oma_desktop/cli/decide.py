@@ -12,9 +12,8 @@ from oma_desktop.base.text import tr
 from oma_desktop.cli.output import Exit, Output
 from oma_desktop.model.approval import ApprovalDecision, Reviewer
 from oma_desktop.model.errors import ApprovalError, InvalidInput
-from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.ledger import ApprovalLedger
-from oma_desktop.store.lock import WriterLock
+from oma_desktop.store.writers import writing
 
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
@@ -64,15 +63,11 @@ def _decide(
     options: argparse.Namespace, verdict: Literal["approve", "reject"], reviewer: Reviewer
 ) -> ApprovalDecision:
     clock = SystemClock()
-    lock = WriterLock(options.path, app=f"oma-desktop {verdict}", clock=clock)
-    lock.acquire(force=options.force_lock)
-    try:
-        ledger = ApprovalLedger(FileStore(options.path, clock=clock), clock=clock)
-        return ledger.decide(
+    app = f"oma-desktop {verdict}"
+    with writing(options.path, app=app, clock=clock, force=options.force_lock) as store:
+        return ApprovalLedger(store, clock=clock).decide(
             request_id=options.request_id,
             request_hash=options.hash,
             verdict=verdict,
             reviewer=reviewer,
         )
-    finally:
-        lock.release()
