@@ -1,0 +1,178 @@
+"""One attempt on the standard loop: signals, progress lines, result document, exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from oma_desktop.base.clock import SystemClock
+from oma_desktop.base.lanes import Lanes
+from oma_desktop.base.sentences import one_line
+from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.base.text import tr
+from oma_desktop.cli.output import Exit, Output
+from oma_desktop.engine.bus import EventBus, ProgressEvent
+from oma_desktop.engine.cancel import CancelToken, StopReason
+from oma_desktop.engine.launch import Launcher, Prepared
+from oma_desktop.engine.run_log import RunLog
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.result import TeamRunResult
+
+CLOSE_S = 5.0
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What one command line attempt works with; lives inside `attempt`."""
+
+    launcher: Launcher
+    bus: EventBus
+    token: CancelToken = field(default_factory=CancelToken)
+    stopped_hard: bool = False
+
+    async def play(self, prepared: Prepared) -> tuple[TeamRunResult, JsonObject]:
+        """Run what was prepared, release it, return the result and the document of product.md 6."""
+        log = RunLog(self.bus)
+        try:
+            result = await prepared.go(self.token)
+        finally:
+            log.close()
+            await prepared.close()
+        return result, {**result.to_json(), "log": log.to_json()}
+
+
+def run_attempt(
+    work: Callable[[Attempt], Awaitable[int]],
+    *,
+    app: str,
+    output: Output,
+    speed: float = 1.0,
+    force_lock: bool = False,
+) -> int:
+    """Run `work` with signals handled: the first suspends at the next safe point, a second stops.
+
+    Returns its exit code, or 130 after a second signal.
+    """
+
+    async def main() -> int:
+        lanes = Lanes()
+        failures: list[BaseException] = []
+        supervisor = Supervisor(lambda _name, error: failures.append(error))
+        launcher = Launcher(
+            clock=SystemClock(),
+            supervisor=supervisor,
+            lanes=lanes,
+            app=app,
+            speed=speed,
+            force_lock=force_lock,
+        )
+        attempt = Attempt(launcher, EventBus())
+        attempt.bus.subscribe(_Progress(output))
+        _handle_signals(attempt, output)
+        try:
+            code = await work(attempt)
+        finally:
+            await supervisor.close(CLOSE_S)
+            lanes.close()
+        if failures:
+            raise failures[0]
+        return Exit.STOPPED if attempt.stopped_hard else code
+
+    return asyncio.run(main())
+
+
+def _handle_signals(attempt: Attempt, output: Output) -> None:
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if not attempt.token.stopped:
+            output.note(
+                tr("Suspending at the next safe point; signal again to stop without waiting.")
+            )
+            attempt.token.stop(StopReason.SUSPEND)
+        else:
+            attempt.stopped_hard = True
+            attempt.token.stop(StopReason.CANCEL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Windows has no signal handlers on its loop: Ctrl-C then raises KeyboardInterrupt.
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, on_signal)
+
+
+def exit_code(result: TeamRunResult) -> Exit:
+    """Map a status to the exit codes of product.md 5."""
+    return {"ok": Exit.OK, "suspended": Exit.SUSPENDED}.get(result.status.code, Exit.FAILED)
+
+
+def print_result(result: TeamRunResult, document: JsonObject, output: Output) -> None:
+    """Print the document, or a summary a person reads at a glance."""
+    if output.as_json:
+        output.document(document)
+        return
+    for task in result.tasks:
+        output.line(f"  {task['status']:12} {task['title']}  [{task.get('assignee', '-')}]")
+    output.line(
+        tr(
+            "run {run}, attempt {attempt}: {status}",
+            run=result.identity.run_id,
+            attempt=result.identity.attempt,
+            status=status_word(result),
+        )
+    )
+    for request in result.pending_approvals:
+        output.line(
+            tr("waiting for a decision: {scope} {id}", scope=request["scope"], id=request["id"])
+        )
+
+
+def status_word(result: TeamRunResult) -> str:
+    """Return the status as a word for people."""
+    words = {
+        "ok": tr("finished"),
+        "suspended": tr("suspended"),
+        "rejected": tr("rejected"),
+        "cancelled": tr("cancelled"),
+        "timeout": tr("timed out"),
+        "budget_exhausted": tr("budget used up"),
+    }
+    return words.get(result.status.code, tr("failed"))
+
+
+class _Progress:
+    """Tells on stderr what happens, one line per event worth a line; no message contents."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._titles: dict[str, str] = {}
+
+    def __call__(self, event: ProgressEvent) -> None:
+        if event.type == "task_start" and event.task is not None:
+            self._titles[event.task] = str(event.data.get("title", event.task))
+        line = self._line(event, self._titles.get(event.task or "", event.task or ""))
+        if line:
+            self._output.note(line)
+
+    def _line(self, event: ProgressEvent, task: str) -> str:
+        agent = event.agent or "-"
+        match event.type:
+            case "task_start":
+                return tr("start   {task}  [{agent}]", task=task, agent=agent)
+            case "task_complete":
+                return tr("done    {task}", task=task)
+            case "task_failed" | "error" if event.task is not None:
+                return tr("failed  {task}", task=task)
+            case "task_retry":
+                return tr("retry   {task}", task=task)
+            case "tool_start":
+                return tr("tool    {task}: {tool}", task=task, tool=event.data.get("tool"))
+            case "approval_pending":
+                return tr("asks    a decision is needed: {id}", id=event.data.get("id"))
+            case "warning" | "error":
+                code = event.data.get("code") or event.data.get("kind")
+                return one_line(str(code), dict(event.data)) if code else ""
+            case _:
+                return ""
