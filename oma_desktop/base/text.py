@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gettext
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from string import Formatter
@@ -76,7 +77,7 @@ class Sentence:
     detail: str = ""
     hint: str = ""
 
-    def fill(self, facts: dict[str, object]) -> Sentence:
+    def fill(self, facts: Mapping[str, object]) -> Sentence:
         """Return the translated sentence with its places filled."""
         return Sentence(
             *(tr(part, **facts) if part else "" for part in (self.title, self.detail, self.hint))

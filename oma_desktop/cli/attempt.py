@@ -20,6 +20,7 @@ from oma_desktop.engine.launch import Launcher, Prepared
 from oma_desktop.engine.run_log import RunLog
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import TeamRunResult
+from oma_desktop.model.result_document import result_document
 
 CLOSE_S = 5.0
 
@@ -41,7 +42,7 @@ class Attempt:
         finally:
             log.close()
             await prepared.close()
-        return result, {**result.to_json(), "log": log.to_json()}
+        return result, {**result_document(result), "log": log.to_json()}
 
 
 def run_attempt(

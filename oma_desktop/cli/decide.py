@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.sentences import one_line
@@ -12,6 +12,7 @@ from oma_desktop.base.text import tr
 from oma_desktop.cli.output import Exit, Output
 from oma_desktop.model.approval import ApprovalDecision, Reviewer
 from oma_desktop.model.errors import ApprovalError, InvalidInput
+from oma_desktop.model.json_value import JsonValue
 from oma_desktop.store.ledger import ApprovalLedger
 from oma_desktop.store.writers import writing
 
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             output.document({"error": {"code": error.code, "message": f"{error.code}: {line}"}})
         return Exit.FAILED
     if output.as_json:
-        output.document({"recorded": True, "decision": dict(decision)})  # type: ignore[dict-item]
+        output.document({"recorded": True, "decision": cast("JsonValue", decision)})
     else:
         output.line(
             tr(

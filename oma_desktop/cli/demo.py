@@ -6,24 +6,20 @@ import argparse
 import importlib
 import os
 import sys
-import tempfile
-from importlib import resources
 from pathlib import Path
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.text import tr
 from oma_desktop.cli.attempt import Attempt, exit_code, print_result, run_attempt
 from oma_desktop.cli.output import Output
-from oma_desktop.engine.launch import EFFECTS_FILE
+from oma_desktop.engine.sample import EFFECTS_FILE, RUN_ID, STORE_FILE, unpack_sample
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import TeamRunResult
 from oma_desktop.store.ledger import ApprovalLedger
 from oma_desktop.store.origin import Origin
 from oma_desktop.store.writers import writing
 
-RUN_ID = "sample"
 REVIEWER = "sample-reviewer"
-SAMPLE_FILES = ("run.yaml", "script.json")
 
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
@@ -39,12 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Play the sample in a window, or headless where there is none."""
-    folder = unpack(options.store)
+    folder, origin = unpack_sample(options.store)
     output.note(tr("sample run in {folder}", folder=folder))
     if options.headless:
-        return _headless(options, folder, output)
+        return _headless(options, folder, origin, output)
     if not _has_display():
-        code = _headless(options, folder, output)
+        code = _headless(options, folder, origin, output)
         picture = options.screenshot or folder / "window.png"
         if _draw(folder, picture):
             output.note(tr("picture of the finished window: {path}", path=picture))
@@ -63,26 +59,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
     )
 
 
-def unpack(folder: Path | None) -> Path:
-    """Copy the sample's files into `folder`, or into a fresh temporary one; return it."""
-    place = folder or Path(tempfile.mkdtemp(prefix="oma-sample-"))
-    place.mkdir(parents=True, exist_ok=True)
-    for name in SAMPLE_FILES:
-        source = resources.files("resources") / "sample" / name
-        (place / name).write_bytes(source.read_bytes())
-    return place
-
-
-def origin_in(folder: Path) -> Origin:
-    """Return the files of the unpacked sample."""
-    return Origin(run_file=folder / "run.yaml", script=folder / "script.json")
-
-
-def store_in(folder: Path) -> Path:
-    """Return the store of the unpacked sample."""
-    return folder / "checkpoint.json"
-
-
 def _has_display() -> bool:
     if os.environ.get("QT_QPA_PLATFORM") or not sys.platform.startswith("linux"):
         return True
@@ -94,19 +70,19 @@ def _draw(folder: Path, picture: Path) -> bool:
         shots = importlib.import_module("oma_desktop.app.shots")
     except ImportError:
         return False
-    return bool(shots.draw_store(store_in(folder), picture))
+    return bool(shots.draw_store(folder / STORE_FILE, picture))
 
 
-def _headless(options: argparse.Namespace, folder: Path, output: Output) -> int:
+def _headless(options: argparse.Namespace, folder: Path, origin: Origin, output: Output) -> int:
     """Run; at the gate the run really suspends, a sample reviewer decides, a restore finishes."""
 
     async def work(attempt: Attempt) -> int:
-        result, document = await _first(attempt, folder)
+        result, document = await _first(attempt, folder, origin)
         while result.status.code == "suspended" and result.pending_approvals:
             if attempt.token.stopped:
                 break
             _decide_all(result, folder, output)
-            result, document = await _again(attempt, folder)
+            result, document = await _again(attempt, folder, origin)
         print_result(result, document, output)
         return exit_code(result)
 
@@ -116,23 +92,27 @@ def _headless(options: argparse.Namespace, folder: Path, output: Output) -> int:
     )
 
 
-async def _first(attempt: Attempt, folder: Path) -> tuple[TeamRunResult, JsonObject]:
+async def _first(
+    attempt: Attempt, folder: Path, origin: Origin
+) -> tuple[TeamRunResult, JsonObject]:
     """Start the sample, or go on where an earlier, interrupted play of this folder ended."""
-    if store_in(folder).is_file():
-        return await _again(attempt, folder)
+    if (folder / STORE_FILE).is_file():
+        return await _again(attempt, folder, origin)
     prepared = await attempt.launcher.new_run(
-        origin_in(folder),
+        origin,
         bus=attempt.bus,
-        store=store_in(folder),
+        store=folder / STORE_FILE,
         run_id=RUN_ID,
         effects=folder / EFFECTS_FILE,
     )
     return await attempt.play(prepared)
 
 
-async def _again(attempt: Attempt, folder: Path) -> tuple[TeamRunResult, JsonObject]:
+async def _again(
+    attempt: Attempt, folder: Path, origin: Origin
+) -> tuple[TeamRunResult, JsonObject]:
     prepared = await attempt.launcher.saved_run(
-        origin_in(folder), bus=attempt.bus, store=store_in(folder), effects=folder / EFFECTS_FILE
+        origin, bus=attempt.bus, store=folder / STORE_FILE, effects=folder / EFFECTS_FILE
     )
     return await attempt.play(prepared)
 
@@ -140,7 +120,7 @@ async def _again(attempt: Attempt, folder: Path) -> tuple[TeamRunResult, JsonObj
 def _decide_all(result: TeamRunResult, folder: Path, output: Output) -> None:
     """The sample reviewer approves through the ledger, as a person would from another process."""
     clock = SystemClock()
-    with writing(store_in(folder), app="oma-desktop demo reviewer", clock=clock) as store:
+    with writing(folder / STORE_FILE, app="oma-desktop demo reviewer", clock=clock) as store:
         ledger = ApprovalLedger(store, clock=clock)
         for request in result.pending_approvals:
             ledger.decide(request["id"], request["requestHash"], "approve", {"id": REVIEWER})

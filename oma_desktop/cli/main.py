@@ -10,6 +10,9 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
+from typing import NoReturn
+
+from typing_extensions import override
 
 from oma_desktop import __version__
 from oma_desktop.base.sentences import describe
@@ -46,7 +49,8 @@ COMMANDS = (
 class _Parser(argparse.ArgumentParser):
     """Wrong usage is an error like any other: one line, exit 2."""
 
-    def error(self, message: str) -> None:  # type: ignore[override] # argparse says NoReturn
+    @override
+    def error(self, message: str) -> NoReturn:
         raise InvalidInput("USAGE", detail=message, command=self.prog)
 
 

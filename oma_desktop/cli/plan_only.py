@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.sentences import one_line
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.cli.output import Exit, Output
-from oma_desktop.engine.launch import read_files
-from oma_desktop.engine.wiring import World, wire
+from oma_desktop.engine.launch import declared_effects
 from oma_desktop.model.approval_views import read_ledger, valid_rows
+from oma_desktop.model.checkpoint import DEFAULT_CHECKPOINT_KEY
 from oma_desktop.model.checkpoint_loader import load_snapshot_text
 from oma_desktop.model.container import Container
-from oma_desktop.model.errors import InvalidInput, NotFound, OmaError
+from oma_desktop.model.errors import InvalidInput, NotFound
 from oma_desktop.model.json_value import JsonObject
-from oma_desktop.model.keys import DEFAULT_CHECKPOINT_KEY, checkpoint_key, is_checkpoint_key
+from oma_desktop.model.keys import checkpoint_key, is_checkpoint_key
 from oma_desktop.model.resume import CallItem, ResumePlan, TaskItem
 from oma_desktop.model.resume_document import plan_document
 from oma_desktop.model.resume_rules import resume_plan
-from oma_desktop.model.view import Effect
 from oma_desktop.store.file_reading import read_container
-from oma_desktop.store.origin import Origin, read_origin
+from oma_desktop.store.origin import Origin
 
 
 def print_plan(options: argparse.Namespace, output: Output) -> int:
@@ -36,7 +34,11 @@ def print_plan(options: argparse.Namespace, output: Output) -> int:
     plan = resume_plan(
         loaded.snapshot,
         valid_rows(read_ledger(container)),
-        effects=_declared_effects(options),
+        effects=declared_effects(
+            options.store,
+            clock=SystemClock(),
+            origin=Origin(options.runfile, options.team, options.script),
+        ),
         problems=loaded.problems,
     )
     if output.as_json:
@@ -72,28 +74,6 @@ def _key(container: Container, options: argparse.Namespace) -> str:
     if wanted not in keys:
         raise NotFound("CHECKPOINT_NOT_FOUND", path=str(options.store), key=wanted)
     return str(wanted)
-
-
-def _declared_effects(options: argparse.Namespace) -> Mapping[str, Effect] | None:
-    """What the run's own files say of its tools; without usable files nothing is declared."""
-    named = Origin(run_file=options.runfile, team=options.team, script=options.script)
-    origin = read_origin(options.store) if named.is_empty else named
-    if origin.is_empty:
-        return None
-    try:
-        files = read_files(origin)
-        wiring = wire(
-            files.run_file,
-            base_dir=files.base_dir,
-            world=World(SystemClock()),
-            script=files.script,
-            needs_work=False,
-        )
-    except OmaError:
-        if named.is_empty:
-            return None  # files of an earlier time: the plan stands without them
-        raise
-    return {tool.name: tool.effect for tool in wiring.team.tools}
 
 
 def _print(plan: ResumePlan, output: Output) -> None:

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
@@ -20,20 +19,19 @@ from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOpt
 from oma_desktop.engine.orchestrator import OpenMultiAgent
 from oma_desktop.engine.script import EffectsLog, load_script
 from oma_desktop.engine.wiring import Wiring, World, retry_events, wire
-from oma_desktop.model.errors import Conflict, InvalidInput, NotFound
+from oma_desktop.model.errors import Conflict, InvalidInput, NotFound, OmaError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
 from oma_desktop.model.result import TeamRunResult
 from oma_desktop.model.runfile import Checkpoint, RunFile
 from oma_desktop.model.runfile_reading import read_run_file
 from oma_desktop.model.script import Script
+from oma_desktop.model.view import Effect
 from oma_desktop.store.catalog_paths import default_store_path
 from oma_desktop.store.origin import Origin, read_origin, write_origin
 from oma_desktop.store.writers import OpenStore, open_for_writing
 
 Go = Callable[[CancelToken], Awaitable[TeamRunResult]]
-
-EFFECTS_FILE: Final = "effects.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +215,34 @@ def read_files(origin: Origin) -> Files:
         run_file = _with_team(run_file, _read(origin.team))
     script = load_script(origin.script) if origin.script is not None else None
     return Files(run_file, script, base_dir)
+
+
+def declared_effects(
+    store: Path, *, clock: Clock, origin: Origin | None = None
+) -> dict[str, Effect] | None:
+    """Return what the files of a run say of its tools; None where nothing is declared. Blocking.
+
+    Files named in `origin` must be good (InvalidInput); the remembered ones of an earlier time may
+    be gone or changed: the resume plan then stands without them.
+    """
+    named = origin is not None and not origin.is_empty
+    known = origin if origin is not None and named else read_origin(store)
+    if known.is_empty:
+        return None
+    try:
+        files = read_files(known)
+        wiring = wire(
+            files.run_file,
+            base_dir=files.base_dir,
+            world=World(clock),
+            script=files.script,
+            needs_work=False,
+        )
+    except OmaError:
+        if named:
+            raise
+        return None
+    return {tool.name: tool.effect for tool in wiring.team.tools}
 
 
 def _read(path: Path) -> RunFile:

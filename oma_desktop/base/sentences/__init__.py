@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from functools import cache
 
 from oma_desktop.base.text import N_, Sentence
@@ -28,12 +29,12 @@ def catalogue() -> dict[str, Sentence]:
     return table
 
 
-def describe(code: str, facts: dict[str, object]) -> Sentence:
+def describe(code: str, facts: Mapping[str, object]) -> Sentence:
     """Return the translated sentence of a code, its places filled from `facts`."""
     return catalogue().get(code, UNKNOWN).fill({"code": code, **facts})
 
 
-def one_line(code: str, facts: dict[str, object]) -> str:
+def one_line(code: str, facts: Mapping[str, object]) -> str:
     """Return title, detail and hint as one line for a terminal."""
     sentence = describe(code, facts)
     return " ".join(p for p in (sentence.title, sentence.detail, sentence.hint) if p)

@@ -1,0 +1,124 @@
+"""The runs this very process executes: starting, stopping, what they do right now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from oma_desktop.engine.bus import EventBus, ProgressEvent
+from oma_desktop.engine.cancel import CancelToken, StopReason
+from oma_desktop.engine.launch import Prepared
+from oma_desktop.model.view import RunRef
+from oma_desktop.viewmodel.feed import Feed, LiveActivity, LiveRun
+
+BUSY_EVENTS = {"model_call": "model", "tool_start": "tool"}
+IDLE_EVENTS = frozenset({"tool_end", "task_complete", "task_failed", "agent_complete"})
+
+
+@dataclass(slots=True)
+class EmbeddedRun:
+    """One attempt of this process. `busy` names by task what a suspend waits for."""
+
+    ref: RunRef
+    bus: EventBus
+    token: CancelToken = field(default_factory=CancelToken)
+    busy: dict[str, str] = field(default_factory=dict)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    suspending: bool = False
+
+    def live(self) -> LiveRun:
+        """Return what the window shows of it."""
+        return LiveRun(self.ref, self.suspending, tuple(self.busy.values()))
+
+
+class EmbeddedRuns:
+    """All attempts of this process; tells the feed about them.
+
+    `hint` is called with a store path whenever its file was written by us.
+    """
+
+    def __init__(self, feed: Feed, hint: Callable[[str], None]) -> None:
+        self._feed = feed
+        self._hint = hint
+        self._runs: dict[RunRef, EmbeddedRun] = {}
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    async def play(self, prepared: Prepared, bus: EventBus) -> None:
+        """Run one prepared attempt to its end and release it; errors pass through."""
+        ref = RunRef(str(prepared.store_path.resolve()), prepared.key or "")
+        run = EmbeddedRun(ref, bus)
+        titles: dict[str, str] = {}
+        forget = bus.subscribe(lambda event: self._hear(run, titles, event))
+        self._runs[ref] = run
+        self._announce()
+        try:
+            await prepared.go(run.token)
+        finally:
+            forget()
+            del self._runs[ref]
+            await prepared.close()
+            run.done.set()
+            self._announce()
+            self._hint(ref.store)
+
+    def stop(self, ref: RunRef, reason: StopReason) -> bool:
+        """Ask one run to stop; False when this process does not run it."""
+        run = self._runs.get(ref)
+        if run is None:
+            return False
+        run.suspending = True
+        run.token.stop(reason)
+        self._announce()
+        return True
+
+    def runs(self, ref: RunRef) -> bool:
+        """True while this process runs `ref`."""
+        return ref in self._runs
+
+    async def suspend_all(self, timeout_s: float) -> int:
+        """Suspend everything and wait; return how many did not reach a safe point in time."""
+        runs = list(self._runs.values())
+        for run in runs:
+            self.stop(run.ref, StopReason.SUSPEND)
+        waits = [asyncio.wait_for(run.done.wait(), timeout_s) for run in runs]
+        results = await asyncio.gather(*waits, return_exceptions=True)
+        return sum(isinstance(r, TimeoutError) for r in results)
+
+    # ------------------------------------------------------------------ events of the engine
+
+    def _hear(self, run: EmbeddedRun, titles: dict[str, str], event: ProgressEvent) -> None:
+        if event.type == "checkpoint_saved":
+            self._hint(run.ref.store)
+            return
+        task = event.task
+        if task is None:
+            return
+        if event.type == "task_start":
+            titles[task] = str(event.data.get("title", task))
+        elif event.type in BUSY_EVENTS:
+            self._busy(run, task, titles.get(task, task), event)
+        elif event.type in IDLE_EVENTS and run.busy.pop(task, None) is not None:
+            self._feed.activity.emit(LiveActivity(run.ref, task, "idle"))
+            self._announce_if_suspending(run)
+        elif event.type == "text_delta":
+            text = str(event.data.get("text", ""))
+            kind = str(event.data.get("kind", "text"))
+            if kind == "text":
+                self._feed.activity.emit(LiveActivity(run.ref, task, "text", text))
+
+    def _busy(self, run: EmbeddedRun, task: str, title: str, event: ProgressEvent) -> None:
+        kind = BUSY_EVENTS[event.type]
+        tool = str(event.data.get("tool", ""))
+        run.busy[task] = f"{title}: {tool}" if kind == "tool" else title
+        self._feed.activity.emit(LiveActivity(run.ref, task, kind, tool))
+        self._announce_if_suspending(run)
+
+    def _announce_if_suspending(self, run: EmbeddedRun) -> None:
+        if run.suspending:
+            self._announce()
+
+    def _announce(self) -> None:
+        self._feed.set_live(tuple(run.live() for run in self._runs.values()))

@@ -1,0 +1,260 @@
+"""What a click sets in motion: implements `Commands`, joins engine, monitor and feed (house 2.4).
+
+Every verb spawns one supervised task, exclusive per thing it acts on. A known error becomes a
+notice; anything else is a bug and goes to `failure`. Nothing here edits a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Final
+
+from oma_desktop.app.embedded import EmbeddedRuns
+from oma_desktop.base.clock import Clock
+from oma_desktop.base.lanes import Lanes
+from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.bus import EventBus, ProgressEvent
+from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.launch import Launcher, declared_effects
+from oma_desktop.engine.sample import (
+    EFFECTS_FILE,
+    RUN_ID,
+    STORE_FILE,
+    effects_beside,
+    unpack_sample,
+)
+from oma_desktop.model.approval import ApprovalDecision, Reviewer
+from oma_desktop.model.errors import AlreadyDecided, ApprovalError, OmaError
+from oma_desktop.model.view import OwnerKind, RunRef, StoreView
+from oma_desktop.monitor.facade import Monitor
+from oma_desktop.store.ledger import ApprovalLedger
+from oma_desktop.store.origin import Origin, read_origin
+from oma_desktop.store.writers import writing
+from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
+from oma_desktop.viewmodel.feed import DecisionOutcome, Feed, Notice
+
+SUSPEND_S: Final = 5.0
+APP: Final = "oma-desktop"
+
+ChooseFiles = Callable[[RunRef], Awaitable[Origin | None]]
+"""Asks the operator which files belong to a run that does not say; None: not now."""
+
+
+class Session:
+    """The verbs of the window. Lives on the loop; `close` ends everything in order."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        *,
+        clock: Clock,
+        supervisor: Supervisor,
+        lanes: Lanes,
+        choose_files: ChooseFiles,
+        speed: float = 1.0,
+    ) -> None:
+        self._feed = feed
+        self._clock = clock
+        self._supervisor = supervisor
+        self._lanes = lanes
+        self._choose_files = choose_files
+        self._speed = speed
+        self._closed = False
+        self._monitor = Monitor(
+            clock, supervisor, lanes, feed.put, feed.drop, self._on_monitor_notice
+        )
+        self._runs = EmbeddedRuns(feed, self._monitor.hint)
+        self._launcher = Launcher(
+            clock=clock, supervisor=supervisor, lanes=lanes, app=APP, speed=speed
+        )
+
+    # ------------------------------------------------------------------ Commands
+
+    def open_paths(self, paths: list[str]) -> None:
+        """Watch store files or folders."""
+        for path in paths:
+            self._monitor.add(path)
+
+    def forget_path(self, path: str) -> None:
+        """Stop watching; nothing on disk changes."""
+        self._monitor.remove(path)
+
+    def start_run(self, run_file: str) -> None:
+        """Start a run file in this process."""
+        self._spawn(self._start(Origin(run_file=Path(run_file))), ("start", run_file))
+
+    def start_sample(self) -> None:
+        """Play the bundled sample in a fresh temporary folder."""
+        self._spawn(self._sample(None), ("start", "sample"))
+
+    def play_sample_in(self, folder: Path) -> None:
+        """Play the sample in a given folder, or go on with the one that lies there."""
+        self._spawn(self._sample(folder), ("start", str(folder)))
+
+    def suspend(self, run: RunRef) -> None:
+        """Stop at the next safe point; resumable."""
+        if not self._runs.stop(run, StopReason.SUSPEND):
+            self._feed.notice.emit(Notice("warning", "RUN_NOT_OURS", {}, run))
+
+    def cancel(self, run: RunRef) -> None:
+        """Stop now."""
+        if not self._runs.stop(run, StopReason.CANCEL):
+            self._feed.notice.emit(Notice("warning", "RUN_NOT_OURS", {}, run))
+
+    def request_resume_plan(self, run: RunRef) -> None:
+        """Compute the resume plan; it arrives as `Feed.plan_ready`."""
+        self._spawn(self._plan(run), ("plan", run))
+
+    def resume(self, intent: ResumeIntent) -> None:
+        """Restore and run."""
+        self._spawn(self._resume(intent), ("resume", intent.run))
+
+    def decide(self, intent: DecisionIntent) -> None:
+        """Record one decision by compare-and-set."""
+        self._spawn(self._decide(intent), ("decide", intent.store, intent.request_id))
+
+    def load_conversation(self, run: RunRef, task_id: str) -> None:
+        """Read the messages of one task."""
+        self._spawn(self._conversation(run, task_id), ("conversation", run, task_id))
+
+    def load_call(self, run: RunRef, task_id: str, call_id: str) -> None:
+        """Read whole input and output of one call."""
+        self._spawn(self._call(run, task_id, call_id), ("call", run, task_id, call_id))
+
+    def look_again(self) -> None:
+        """Re-read everything now."""
+        self._monitor.look_again()
+
+    # ------------------------------------------------------------------ runs
+
+    async def _start(self, origin: Origin) -> None:
+        bus = self._bus()
+        prepared = await self._launcher.new_run(origin, bus=bus)
+        self._monitor.add(str(prepared.store_path))
+        await self._runs.play(prepared, bus)
+
+    async def _sample(self, folder: Path | None) -> None:
+        place, origin = await self._lanes.work(unpack_sample, folder)
+        store = place / STORE_FILE
+        self._monitor.add(str(store))
+        bus = self._bus()
+        effects = place / EFFECTS_FILE
+        if await self._lanes.work(store.is_file):
+            prepared = await self._launcher.saved_run(origin, bus=bus, store=store, effects=effects)
+        else:
+            prepared = await self._launcher.new_run(
+                origin, bus=bus, store=store, run_id=RUN_ID, effects=effects
+            )
+        await self._runs.play(prepared, bus)
+
+    async def _resume(self, intent: ResumeIntent) -> None:
+        store = Path(intent.run.store)
+        origin = await self._lanes.work(read_origin, store)
+        if origin.is_empty:
+            chosen = await self._choose_files(intent.run)
+            if chosen is None:
+                return
+            origin = chosen
+        bus = self._bus()
+        prepared = await self._launcher.saved_run(
+            origin,
+            bus=bus,
+            store=store,
+            key=intent.run.key,
+            retry_failed=intent.retry_failed,
+            effects=await self._lanes.work(effects_beside, store),
+        )
+        await self._runs.play(prepared, bus)
+
+    async def _plan(self, run: RunRef) -> None:
+        effects = await self._lanes.work(declared_effects, Path(run.store), clock=self._clock)
+        plan = await self._monitor.resume_plan(run, effects=effects)
+        self._feed.plan_ready.emit((run, plan))
+
+    def _bus(self) -> EventBus:
+        bus = EventBus()
+        bus.subscribe(self._on_event)
+        return bus
+
+    def _on_event(self, event: ProgressEvent) -> None:
+        kind = event.data.get("kind") or event.data.get("code")
+        if event.type == "error" and kind == "checkpoint_save_failed":
+            self._feed.notice.emit(
+                Notice("error", "CHECKPOINT_SAVE_FAILED", {"error": event.data.get("error")})
+            )
+
+    # ------------------------------------------------------------------ decisions
+
+    async def _decide(self, intent: DecisionIntent) -> None:
+        if self._owned_elsewhere(intent.store):
+            self._refused(intent, "STORE_OWNED_ELSEWHERE", {})
+            return
+        try:
+            await self._lanes.store(self._record, intent)
+        except AlreadyDecided as error:
+            self._refused(intent, error.code, error.facts)
+        except ApprovalError as error:
+            self._refused(intent, error.code, error.facts)
+        except OmaError as error:
+            self._refused(intent, error.code, error.facts)
+            raise
+        else:
+            self._feed.decided.emit(DecisionOutcome(intent.store, intent.request_id, ok=True))
+        finally:
+            self._monitor.hint(intent.store)
+
+    def _record(self, intent: DecisionIntent) -> ApprovalDecision:
+        """On the store lane: the row is read again and written by compare-and-set."""
+        reviewer: Reviewer = {"id": intent.reviewer_id}
+        if intent.reviewer_name:
+            reviewer["displayName"] = intent.reviewer_name
+        with writing(Path(intent.store), app=f"{APP} review", clock=self._clock) as store:
+            ledger = ApprovalLedger(store, clock=self._clock)
+            return ledger.decide(intent.request_id, intent.request_hash, intent.verdict, reviewer)
+
+    def _owned_elsewhere(self, store: str) -> bool:
+        view: StoreView | None = self._feed.store(store)
+        return view is not None and view.owner.kind is OwnerKind.OTHER_PROCESS
+
+    def _refused(self, intent: DecisionIntent, code: str, facts: dict[str, object]) -> None:
+        self._feed.decided.emit(
+            DecisionOutcome(intent.store, intent.request_id, ok=False, code=code, facts=facts)
+        )
+
+    # ------------------------------------------------------------------ reading on demand
+
+    async def _conversation(self, run: RunRef, task_id: str) -> None:
+        view = await self._monitor.conversation(run, task_id)
+        self._feed.conversation_loaded.emit((run, view))
+
+    async def _call(self, run: RunRef, task_id: str, call_id: str) -> None:
+        detail = await self._monitor.call_detail(run, task_id, call_id)
+        self._feed.call_loaded.emit((run, detail))
+
+    # ------------------------------------------------------------------ life
+
+    def _on_monitor_notice(self, error: OmaError) -> None:
+        self._feed.notice.emit(Notice("warning", error.code, error.facts))
+
+    def _spawn(self, work: Coroutine[object, object, None], what: tuple[object, ...]) -> None:
+        """One task per thing; refused while closing."""
+        if self._closed:
+            work.close()
+            return
+        name = " ".join(str(part) for part in what[:2])
+        self._supervisor.spawn(self._guarded(work), name=name, exclusive=what)
+
+    async def _guarded(self, work: Coroutine[object, object, None]) -> None:
+        """The command boundary (house.md 2.6): known errors become notices, bugs pass through."""
+        try:
+            await work
+        except OmaError as error:
+            self._feed.notice.emit(Notice("error", error.code, error.facts))
+
+    async def close(self) -> int:
+        """Suspend live runs (at most 5 s), stop watching; return how many runs were left behind."""
+        self._closed = True
+        late = await self._runs.suspend_all(SUSPEND_S)
+        await self._monitor.close()
+        return late
