@@ -104,6 +104,12 @@ def _handle_signals(attempt: Attempt, output: Output) -> None:
             loop.add_signal_handler(number, on_signal)
 
 
+def say_endpoints(prepared: Prepared, output: Output) -> None:
+    """Tell where model calls will go, before the first one (engine.md 8.7)."""
+    for place in sorted({e.base_url for e in prepared.endpoints if e.base_url}):
+        output.note(tr("model calls go to {address}", address=place))
+
+
 def exit_code(result: TeamRunResult) -> Exit:
     """Map a status to the exit codes of product.md 5."""
     return {"ok": Exit.OK, "suspended": Exit.SUSPENDED}.get(result.status.code, Exit.FAILED)

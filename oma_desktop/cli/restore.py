@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from oma_desktop.base.text import tr
-from oma_desktop.cli.attempt import Attempt, exit_code, print_result, run_attempt
+from oma_desktop.cli.attempt import Attempt, exit_code, print_result, run_attempt, say_endpoints
 from oma_desktop.cli.output import Output
 from oma_desktop.cli.plan_only import print_plan
 from oma_desktop.cli.run import add_file_arguments
@@ -53,6 +53,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             run_id=options.run_id,
             retry_failed=options.retry_failed,
         )
+        say_endpoints(prepared, output)
         result, document = await attempt.play(prepared)
         print_result(result, document, output)
         return exit_code(result)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from oma_desktop.base.text import tr
-from oma_desktop.cli.attempt import Attempt, exit_code, print_result, run_attempt
+from oma_desktop.cli.attempt import Attempt, exit_code, print_result, run_attempt, say_endpoints
 from oma_desktop.cli.output import Exit, Output
 from oma_desktop.store.origin import Origin
 
@@ -38,6 +38,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             origin, bus=attempt.bus, store=options.store, run_id=options.run_id
         )
         output.note(tr("store: {path}", path=prepared.store_path))
+        say_endpoints(prepared, output)
         result, document = await attempt.play(prepared)
         print_result(result, document, output)
         code = exit_code(result)

@@ -15,6 +15,7 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.endpoints import Endpoint
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
 from oma_desktop.engine.script import EffectsLog, load_script
@@ -24,7 +25,7 @@ from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
 from oma_desktop.model.result import TeamRunResult
 from oma_desktop.model.runfile import Checkpoint, RunFile
-from oma_desktop.model.runfile_reading import read_run_file
+from oma_desktop.model.runfile_reading import read_run_file, with_team
 from oma_desktop.model.script import Script
 from oma_desktop.model.view import Effect
 from oma_desktop.store.catalog_paths import default_store_path
@@ -45,6 +46,11 @@ class Prepared:
     _opened: OpenStore
     _wiring: Wiring
     _lanes: Lanes
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Where model calls will go, one per agent; empty for scripted models."""
+        return self._wiring.endpoints
 
     async def close(self) -> None:
         """Release connections, store and lock."""
@@ -212,7 +218,7 @@ def read_files(origin: Origin) -> Files:
     elif origin.script is not None:
         base_dir = origin.script.resolve().parent
     if origin.team is not None:
-        run_file = _with_team(run_file, _read(origin.team))
+        run_file = with_team(run_file, _read(origin.team))
     script = load_script(origin.script) if origin.script is not None else None
     return Files(run_file, script, base_dir)
 
@@ -251,16 +257,6 @@ def _read(path: Path) -> RunFile:
     except OSError as error:
         raise InvalidInput("RUNFILE_UNREADABLE", path=str(path), found=error.strerror) from error
     return read_run_file(data, name=str(path))
-
-
-def _with_team(run_file: RunFile, team_file: RunFile) -> RunFile:
-    """The peer's two files as one: the team file gives the team, and options not given already."""
-    update: dict[str, object] = {"team": team_file.team}
-    if not run_file.orchestrator.model_fields_set:
-        update["orchestrator"] = team_file.orchestrator
-    if team_file.providers and not run_file.providers:
-        update["providers"] = team_file.providers
-    return run_file.model_copy(update=update)
 
 
 def _place(files: Files) -> Checkpoint:
