@@ -58,7 +58,7 @@ class Desk(QObject):
         if self._inbox.row(key) is None:
             return
         for window in self._reviews:
-            if window.model.review.row.key == key:
+            if window.model.review.shown.key == key:
                 window.raise_()
                 window.activateWindow()
                 return

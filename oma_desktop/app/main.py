@@ -33,8 +33,6 @@ from oma_desktop.ui.approval_inbox import InboxPanel
 from oma_desktop.ui.icons import app_icon
 from oma_desktop.ui.language import switch_language
 from oma_desktop.ui.main_window import MainWindow
-from oma_desktop.ui.map_view import MapView
-from oma_desktop.ui.outline_view import OutlineView
 from oma_desktop.ui.theme import install
 from oma_desktop.viewmodel.approvals import Inbox
 from oma_desktop.viewmodel.feed import Feed, Notice
@@ -146,8 +144,6 @@ class _Program:
             session,
             selection,
             clock=clock,
-            map_view=MapView(feed, session, selection, clock=clock),
-            outline_view=OutlineView(feed, session, selection, clock=clock),
             inbox=panel,
             layout_path=home("layout") / "layout.json",
         )

@@ -57,12 +57,13 @@ _AFTER_START = ("inspector", "problems")  # docks that say nothing while nothing
 class MainWindow(QMainWindow):
     """One window per workspace.
 
-    `review_requested` carries (store path, request id); `language_changed` the new language. Views
-    that are not given are absent, not empty.
+    `review_requested` carries (store path, request id), `resume_requested` a RunRef,
+    `language_changed` the new language. Views that are not given are absent, not empty.
     """
 
     close_requested = Signal()
     review_requested = Signal(object)
+    resume_requested = Signal(object)
     language_changed = Signal(str)
 
     def __init__(
@@ -179,6 +180,7 @@ class MainWindow(QMainWindow):
         self.tabs.currentChanged.connect(self._on_tab_changed)
         self.inspector.review_requested.connect(self.review_requested)
         self.verbs.review_requested.connect(self.review_requested)
+        self.verbs.resume_requested.connect(self.resume_requested)
         self.verbs.close_requested.connect(self.close_requested)
         self.verbs.reset_requested.connect(self.reset_layout)
         self._look.language_changed.connect(self.language_changed)

@@ -22,6 +22,7 @@ class WindowVerbs(QObject):
     """Connects the actions. Nothing here blocks: dialogs open and report by signal."""
 
     review_requested = Signal(object)  # (store path, request id)
+    resume_requested = Signal(object)  # RunRef: show the plan, run nothing
     close_requested = Signal()
     reset_requested = Signal()
 
@@ -121,10 +122,10 @@ class WindowVerbs(QObject):
         dialog.open()
 
     def restore(self) -> None:
-        """Ask for the resume plan; it opens, it does not run."""
+        """Ask for the resume dialog; it shows the plan and runs nothing."""
         ref = self._frame.selection.run
         if ref is not None:
-            self._commands.request_resume_plan(ref)
+            self.resume_requested.emit(ref)
 
     def review(self) -> None:
         """Open the request of the selected task, else the first of the run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -71,12 +72,16 @@ _LIVE: Final = frozenset({RunState.RUNNING, RunState.SUSPENDING})
 _DULL_NAMES: Final = frozenset(
     {"checkpoint", "store", "state", "memory", "filestore", "run", "oma"}
 )
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def run_name(store: StoreView, run: RunView) -> str:
-    """Return the short name of a run: file, folder, or its id where a file holds several."""
-    if len(store.runs) > 1 and run.run_id:
+    """Return the short name of a run: its id, unless that is only a number made by a machine.
+
+    Then the file says more, or its folder where the file name is the usual one.
+    """
+    if run.run_id and (len(store.runs) > 1 or not _UUID.fullmatch(run.run_id)):
         return run.run_id
     path = PurePath(store.path)
     if path.stem.lower() in _DULL_NAMES and path.parent.name:

@@ -137,7 +137,7 @@ def store(name, state, tasks, *, age_s, elapsed_s, owner=None, **more):
     end = None if live else EndRecord("ended", saved, "us")
     run = RunView(
         key="__oma_checkpoint__/x/latest",
-        run_id="x",
+        run_id="00000000-0000-4000-8000-000000000000",
         state=state,
         version=5,
         mode="tasks",
@@ -160,7 +160,7 @@ def store(name, state, tasks, *, age_s, elapsed_s, owner=None, **more):
     )
 
 
-def approval(path_run_id="x"):
+def approval(path_run_id="00000000-0000-4000-8000-000000000000"):
     return ApprovalView(
         id="ap1",
         run_id=path_run_id,

@@ -99,7 +99,10 @@ def test_empty_says_why(inbox):
 def test_cards_read_as_sentences(inbox):
     _, panel = inbox(request("a"))
     text = panel.rows.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole)
-    assert text == "Needs you: send_letter, acts on the world, q3, Supplier letters, writer"
+    assert (
+        text
+        == "Needs you: send_letter, acts on the world, q3-supply-risk, Supplier letters, writer"
+    )
 
 
 def test_the_current_card_stays_current_while_others_come_and_go(inbox):

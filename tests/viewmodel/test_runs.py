@@ -25,7 +25,16 @@ def task(i, state):
     return TaskView(id=f"t{i}", title=f"Task {i}", description="", status="", state=state)
 
 
-def run(state, *, key="k", minutes=0, waiting=0, done=1, run_id="r", **more):
+def run(
+    state,
+    *,
+    key="k",
+    minutes=0,
+    waiting=0,
+    done=1,
+    run_id="00000000-0000-4000-8000-000000000000",
+    **more,
+):
     tasks = tuple(task(i, TaskState.DONE if i < done else TaskState.WAITING) for i in range(3))
     return RunView(
         key=key,
@@ -128,8 +137,10 @@ def test_heads_cannot_be_selected():
     assert row & row.ItemIsSelectable
 
 
-def test_names_come_from_the_file_the_folder_or_the_id():
-    one = run(RunState.OK, run_id="r-1")
+def test_names_are_the_id_or_for_a_bare_uuid_the_file_or_folder():
+    named = run(RunState.OK, run_id="weekly-report")
+    assert run_name(StoreView(path="/x/y/checkpoint.json", runs=(named,)), named) == "weekly-report"
+    one = run(RunState.OK)
     two = run(RunState.OK, key="k2", run_id="r-2")
     assert run_name(StoreView(path="/x/weekly.json", runs=(one,)), one) == "weekly"
     assert run_name(StoreView(path="/x/weekly/checkpoint.json", runs=(one,)), one) == "weekly"
