@@ -16,11 +16,13 @@ from oma_desktop.model.approval_rules import create_request, request_hash
 from oma_desktop.model.checkpoint import InFlightEntry, PendingToolCall, TaskSnapshot
 from oma_desktop.model.errors import (
     ApprovalError,
+    ApprovalInvalid,
     AtomicStoreRequired,
     IntegrityMismatch,
     StaleDecision,
     StoreError,
 )
+from oma_desktop.model.json_text import js_trim
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.store.ledger import ApprovalLedger
 
@@ -62,12 +64,29 @@ class Approvals:
 
         Raises ApprovalError, and IntegrityMismatch when the save failed; nothing is pending then.
         """
-        writer, ledger = self.able()
         content: JsonObject = {"kind": "task_dispatch", "task": cast("JsonValue", task)}
-        request = await self._request("task_dispatch", task["id"], content, reason)
+        return await self._suspend("task_dispatch", task["id"], content, reason)
+
+    async def suspend_round(
+        self, done: list[TaskSnapshot], following: list[TaskSnapshot], reason: str | None
+    ) -> ApprovalRequest:
+        """Put the next round before a reviewer; raises as `suspend_dispatch`."""
+        boundary = "->".join(",".join(t["id"] for t in part) for part in (done, following))
+        content: JsonObject = {
+            "kind": "task_round",
+            "completedTasks": cast("JsonValue", done),
+            "nextTasks": cast("JsonValue", following),
+        }
+        return await self._suspend("task_round", boundary, content, reason)
+
+    async def _suspend(
+        self, scope: ApprovalScope, boundary: str, content: JsonObject, reason: str | None
+    ) -> ApprovalRequest:
+        writer, ledger = self.able()
+        request = await self._request(scope, boundary, content, reason)
         self._state.pending[request["id"]] = request
         try:
-            await writer.save_strict("dispatch_suspended")
+            await writer.save_strict(f"{scope}_suspended")
         except StoreError as error:
             self._state.pending.pop(request["id"], None)
             raise IntegrityMismatch(
@@ -127,6 +146,9 @@ class Approvals:
     ) -> ApprovalRequest:
         """Build a request, or take the stored one when the same thing was asked before (W38)."""
         _, ledger = self.able()
+        if self._state.identity.run_id != js_trim(self._state.identity.run_id):
+            # The request would carry the trimmed id and make the checkpoint unreadable (W10).
+            raise ApprovalInvalid("APPROVAL_VALIDATION_ERROR", reason="run_id_spaces")
         request = create_request(
             run_id=self._state.identity.run_id,
             scope=scope,

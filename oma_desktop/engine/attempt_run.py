@@ -99,11 +99,11 @@ class AttemptRun:
     async def run(self) -> TeamRunResult:
         """Run to the end, a suspension or a stop. Raises what ends a run as a fault."""
         attempt = self._attempt
-        roster = {a.name: a for a in attempt.team.config.agents}
-        check_requirements(attempt.state.queue, attempt.chooser, roster)
         log = RunLog(self._services.bus)
-        self._announce("run_start")
         try:
+            roster = {a.name: a for a in attempt.team.config.agents}
+            check_requirements(attempt.state.queue, attempt.chooser, roster)
+            self._announce("run_start")
             async with beating(
                 self._lock,
                 clock=self._services.clock,

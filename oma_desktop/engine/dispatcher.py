@@ -7,6 +7,7 @@ from collections import Counter
 
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.control import Stop, broken, fatal
+from oma_desktop.engine.round_gate import Rounds
 from oma_desktop.engine.scheduling import ReadyQueue
 from oma_desktop.engine.task_work import TaskWork
 from oma_desktop.model.errors import OmaError
@@ -27,6 +28,7 @@ class Dispatcher:
         self._control = attempt.control
         self._ready = ReadyQueue(attempt.options.scheduling_strategy, self._state.queue.tasks)
         self._work = TaskWork(attempt, on_ready=self._on_ready, on_gone=self._on_gone)
+        self._rounds = Rounds(attempt)
         self._running: dict[asyncio.Task[None], str] = {}
         self.passes = 0
 
@@ -39,9 +41,22 @@ class Dispatcher:
             self._check_budget()
             if self._control.stop is None:
                 self._admit()
-            if not self._running:
+            if self._running:
+                await self._control.changed()
+            elif not await self._next_round():
                 return
-            await self._control.changed()
+
+    async def _next_round(self) -> bool:
+        """With a round gate: whether another round begins now that nothing runs."""
+        if self._control.stop is not None or not self._rounds.active:
+            return False
+        for task in self._rounds.waiting():
+            if not self._assign(task["id"]):  # the reviewer sees who would do it
+                return True
+        ready = await self._rounds.advance()
+        for task_id in ready:
+            self._push(task_id)
+        return bool(ready)
 
     # ------------------------------------------------------------------ admission
 
@@ -56,9 +71,12 @@ class Dispatcher:
         self._ready.push(task_id, first=request is not None)
 
     def _on_ready(self, task_ids: list[str]) -> None:
-        for task_id in task_ids:
-            if self._state.queue.status(task_id) == "pending":
-                self._push(task_id)
+        if self._rounds.active:
+            self._rounds.keep(task_ids)
+        else:
+            for task_id in task_ids:
+                if self._state.queue.status(task_id) == "pending":
+                    self._push(task_id)
         self._control.wake()
 
     def _on_gone(self, task_ids: list[str]) -> None:

@@ -87,7 +87,8 @@ def continued_identity(
             },
         )
     attempt = 2 if saved is None else saved["attempt"] + 1
-    chosen = check_run_id(run_id or requested or ids.uuid())
+    # A saved id is kept as it is, spaces and all: the peer wrote it, and it names the run (P06).
+    chosen = run_id if run_id is not None else check_run_id(requested or ids.uuid())
     return RunIdentity(chosen, attempt, ids.trace_id(), ids.span_id(), links)
 
 

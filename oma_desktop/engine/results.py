@@ -20,6 +20,9 @@ from oma_desktop.model.result import (
     add_usage,
 )
 
+TOO_LATE = frozenset(("operator", "time limit"))
+"""A stop by these changes nothing when it came after the last task was done."""
+
 _FIRST: tuple[StatusCode, ...] = ("budget_exhausted", "timeout", "cancelled")
 
 
@@ -28,7 +31,7 @@ def final_status(state: RunState, stop: Stop | None) -> tuple[RunStatus, str, Er
 
     A stop that came when everything was done already changes nothing.
     """
-    if stop is not None and not (state.queue.complete and stop.by == "operator"):
+    if stop is not None and not (state.queue.complete and stop.by in TOO_LATE):
         return stop.status, stop.by, stop.error
     if state.undecided():
         return RunStatus("suspended", "APPROVAL_PENDING"), "approval", None

@@ -14,7 +14,6 @@ _NOTABLE: Final = frozenset(
         "error",
         "plan_revision",
         "recovery_decision",
-        "task_failed",
         "task_retry",
         "task_skipped",
         "warning",
@@ -62,7 +61,7 @@ class RunLog:
                     }
                 )
             case "gate_call":
-                self.gates.append({k: _text(v) for k, v in event.data.items()})
+                self.gates.append({k: _plain(v) for k, v in event.data.items()})
             case name if name in _NOTABLE:
                 self.notable.append(_notable(event))
 
@@ -71,11 +70,18 @@ def _notable(event: ProgressEvent) -> JsonObject:
     doc: JsonObject = {"type": event.type}
     if event.task is not None:
         doc["task"] = event.task
-    for key in ("kind", "code"):
+    for key in ("kind", "code", "error"):
         if isinstance(event.data.get(key), str):
             doc[key] = _text(event.data[key])
+    info = event.data.get("errorInfo")
+    if event.type == "error" and isinstance(info, dict):
+        doc["error"] = _text(info.get("message") or info.get("code") or "")
     return doc
 
 
 def _text(value: object) -> JsonValue:
     return value if isinstance(value, str) else str(value)
+
+
+def _plain(value: object) -> JsonValue:
+    return [_text(item) for item in value] if isinstance(value, list) else _text(value)

@@ -37,6 +37,7 @@ class Settling:
         await self._remember(task, result.output)
         self._leave_flight(task_id, own)
         state.completed[task_id] = completed_result(task, result)
+        state.warnings += result.warnings
         ready = state.queue.complete_task(task_id, result.output)
         await self._attempt.save("task_completed")
         agent = task.get("assignee")

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from typing import cast
+from typing import Final, cast
 
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.json_text import quote
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.result import TeamRunResult
+
+_EMPTY_LOG: Final[JsonObject] = {
+    "modelCalls": [],
+    "toolCallsExecuted": [],
+    "gateCalls": [],
+    "notableEvents": [],
+}
 
 
 def result_document(result: TeamRunResult) -> JsonObject:
@@ -47,8 +54,7 @@ def result_document(result: TeamRunResult) -> JsonObject:
     }
     if result.error_info is not None:
         doc["errorInfo"] = result.error_info.to_json()
-    if result.log is not None:
-        doc["log"] = result.log
+    doc["log"] = result.log if result.log is not None else dict(_EMPTY_LOG)
     return doc
 
 

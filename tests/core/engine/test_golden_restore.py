@@ -33,6 +33,8 @@ CASES = [
     "d4_round_gate_1_suspended",
     "d4_round_gate_2_approved",
     "d4_round_gate_3_rejected",
+    "d4_round_gate_4_approved_then_restored",
+    "d4_round_gate_5_rejected_then_restored",
     "g1_failure_cascade_midrun",
     "g2_failure_cascade_end",
     "g3_stale_after_final_failure",
@@ -108,7 +110,9 @@ async def test_a_store_of_the_peer_is_restored_as_the_peer_would(case, tmp_path)
         if row["status"] in {"ok", None}:
             assert mine["outputSha256"] == row["outputSha256"]
 
-    log = document.get("log") or {"modelCalls": [], "toolCallsExecuted": []}
+    log = document["log"]
+    asked = [{k: v for k, v in g.items() if k != "taskId"} for g in log["gateCalls"]]
+    assert sorted(map(str, asked)) == sorted(map(str, peer["log"]["gateCalls"]))
     assert sorted(log["modelCalls"]) == sorted(peer["log"]["modelCalls"])
     ran = sorted((c["id"], c["name"], c["agent"]) for c in log["toolCallsExecuted"])
     assert ran == sorted((c["id"], c["name"], c["agent"]) for c in peer["log"]["toolCallsExecuted"])

@@ -340,6 +340,55 @@ S02_SCRIPT = {
 }
 
 
+ROUNDS = {
+    "team": {"name": "x"},
+    "orchestrator": {"maxConcurrency": 3},
+    "agents": [{"name": "a"}, {"name": "b"}],
+    "replies": {"@default": [{"text": "done"}]},
+}
+THREE = (
+    spec("A", assignee="a"),
+    spec("B", assignee="b"),
+    spec("C", "A", assignee="a"),
+    spec("D", "C", assignee="b"),
+)
+
+
+async def test_a_round_gate_is_asked_between_rounds_and_holds_the_whole_run():
+    asked = {"gates": {"round": {"*": "allow"}}}
+    world = RunWorld(script={**ROUNDS, **asked})
+    result = await world.run(*THREE, real_runner=True)
+    assert result.success
+    assert result.log["gateCalls"] == [
+        {"gate": "round", "done": ["A", "B"], "next": ["C"]},
+        {"gate": "round", "done": ["C"], "next": ["D"]},
+    ]
+
+
+async def test_a_suspended_round_goes_on_after_approval_and_ends_after_rejection():
+    gated = {**ROUNDS, "gates": {"round": {"C": {"action": "suspend", "reason": "money"}}}}
+    for verdict, status in (("approve", "ok"), ("reject", "rejected")):
+        world = RunWorld(script=gated)
+        result = await world.run(*THREE, real_runner=True)
+        assert result.status.code == "suspended"
+        assert [r["scope"] for r in result.pending_approvals] == ["task_round"]
+        assert (await world.restore(real_runner=True)).status.code == "suspended"
+        world.decide(verdict)
+        result = await world.restore(real_runner=True)
+        assert result.status.code == status
+        wanted = "completed" if verdict == "approve" else "skipped"
+        assert [statuses(result)[t] for t in "CD"] == [wanted, wanted]
+
+
+async def test_a_denied_round_stops_the_run():
+    world = RunWorld(script={**ROUNDS, "gates": {"round": {"*": "deny"}}})
+    result = await world.run(*THREE, real_runner=True)
+    assert result.status.code == "rejected"
+    assert statuses(result) == {
+        "A": "completed", "B": "completed", "C": "skipped", "D": "skipped",
+    }  # fmt: skip
+
+
 class TestCaseS02:
     """A run suspended for approval goes on in a fresh process."""
 

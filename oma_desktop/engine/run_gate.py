@@ -1,0 +1,53 @@
+"""Asking a gate that stands before tasks, and what its answers do (engine.md 5.1, 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from oma_desktop.engine.attempt import Attempt
+from oma_desktop.engine.control import Stop, fatal
+from oma_desktop.engine.tools.gate import GateDecision, GateFailed, read_answer
+from oma_desktop.engine.tools.race import Ended, Race
+from oma_desktop.model.errors import ApprovalError
+from oma_desktop.model.result import ErrorInfo, RunStatus
+
+
+class RunGate:
+    """One question at a time. Whatever goes wrong with it lets nothing through."""
+
+    def __init__(self, attempt: Attempt, name: str) -> None:
+        self._control = attempt.control
+        self._bus = attempt.services.bus
+        self._name = name
+        services = attempt.services
+        self._race = Race(supervisor=services.supervisor, clock=services.clock)
+
+    async def ask(self, answer: Awaitable[object], facts: dict[str, object]) -> GateDecision | None:
+        """Return the decision; None when the run was stopped meanwhile or the gate is broken.
+
+        `facts` say for the log what was asked. A denial stops the run here.
+        """
+        self._bus.emit("gate_call", data={"gate": self._name, **facts})
+        outcome = await self._race.run(answer, name=f"{self._name} gate", token=self._control.token)
+        if outcome.ended is Ended.STOPPED:
+            return None
+        try:
+            if outcome.ended is not Ended.DONE:
+                found = type(outcome.error).__name__ if outcome.error else outcome.ended.value
+                raise GateFailed("GATE_FAILED", gate=self._name, problem="raised", found=found)
+            decision = read_answer(outcome.value, gate=self._name, accepts_bool=True)
+        except GateFailed as error:
+            info = ErrorInfo("callback", code=error.code, message=str(error))
+            self._control.ask(Stop(RunStatus("error", error.code), "gate", error=info))
+            return None
+        if decision.action == "deny":
+            self._control.ask(Stop(RunStatus("rejected", decision.reason), "gate"))
+        return decision
+
+    def refused(self, error: ApprovalError) -> None:
+        """A suspension could not be made or used: nothing is let through (engine.md 5.4)."""
+        if error.code == "APPROVAL_STALE_DECISION":
+            self._control.ask(fatal(error))
+            return
+        info = ErrorInfo("validation", code=error.code, message=str(error), retryable=False)
+        self._control.ask(Stop(RunStatus("error", error.code), "gate", error=info))

@@ -1,0 +1,106 @@
+"""Notes between agents against the peer's vectors (golden/vectors/shared_memory.json; 1.6)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from oma_desktop.engine.message_bus import MessageBus
+from oma_desktop.engine.shared_memory import SharedMemory, entry_document, summarize
+from oma_desktop.model.errors import InvalidInput
+from oma_desktop.store.in_memory import InMemoryStore
+from tests.core.engine.run_world import GOLDEN, InlineLanes
+from tests.core.engine.runner_world import VirtualClock
+
+VECTORS = json.loads((GOLDEN / "vectors" / "shared_memory.json").read_text("utf-8"))["vectors"]
+
+
+def memory():
+    return SharedMemory(InMemoryStore(clock=VirtualClock()), InlineLanes())
+
+
+async def test_writes_snapshot_and_summary_are_the_peers():
+    vector = next(v for v in VECTORS if v["name"] == "writes")
+    notes = memory()
+    for agent, key, value in vector["writes"]:
+        await notes.write(agent, key, value)
+    # golden/README.md: one more call was made before the snapshot.
+    notes.store.set_with_expiry("r/ttl", "gone soon", 2, {"agent": "r"})
+    picture = await notes.picture()
+    rows = [entry_document(e) for e in picture.entries]
+    for row in rows:
+        assert row.pop("createdAt").endswith("Z")
+    assert {"version": 1, "turnCount": 0, "entries": rows} == vector["snapshotTurn0"]
+    assert await notes.summary() == vector["summaryTurn0"]
+    notes.advance()
+    notes.advance()
+    assert await notes.summary() == vector["summaryTurn2"]
+
+
+async def test_values_come_back_as_they_were_written():
+    notes = memory()
+    for value in ("text", '{"looks": "like json"}', 3, None, [1, {"a": True}]):
+        await notes.write("a", "k", value)
+        assert await notes.read("a", "k") == value
+
+
+async def test_reserved_keys_are_neither_shown_nor_written():
+    notes = memory()
+    notes.store.set("__oma_checkpoint__/latest", "x")
+    notes.store.set("__oma_approval__/apr_1", "x")
+    assert (await notes.picture()).entries == ()
+    assert await notes.read("__oma_checkpoint__", "latest") is None
+    with pytest.raises(InvalidInput, match="MEMORY_KEY_RESERVED"):
+        await notes.write("__oma_approval__", "apr_1", "y")
+    await notes.restore({"version": 1, "turnCount": 3, "entries": []})
+    assert len(notes.store.list()) == 2
+    assert notes.turn_count == 3
+
+
+async def test_restoring_replaces_notes_and_keeps_expiry():
+    notes = memory()
+    await notes.write("a", "old", "x")
+    row = {"key": "a/new", "value": "1", "createdAt": "2026-01-01T00:00:00.000Z",
+           "metadata": {"agent": "a"}, "expiresAtTurn": 5}  # fmt: skip
+    await notes.restore({"version": 1, "turnCount": 4, "entries": [row]})
+    assert [e.key for e in notes.store.list()] == ["a/new"]
+    assert await notes.read("a", "new") == "1"
+    notes.advance()
+    assert await notes.read("a", "new") is None
+    assert len(notes.store.list()) == 1, "hidden, not deleted"
+    with pytest.raises(InvalidInput, match="MEMORY_SNAPSHOT_INVALID"):
+        await notes.restore({"version": 2, "turnCount": 0, "entries": []})
+
+
+async def test_a_summary_of_some_tasks_only():
+    notes = memory()
+    for task in ("t1", "t2"):
+        await notes.write("a", f"task:{task}:result", f"r {task}")
+    await notes.write("a", "other", "x")
+    text = await notes.summary(["t2"])
+    assert "r t2" in text
+    assert "r t1" not in text
+    assert "other" not in text
+
+
+def test_nothing_to_tell_is_an_empty_summary():
+    assert summarize(()) == ""
+
+
+def test_messages_reach_one_agent_or_all_others():
+    ids = iter("abc")
+    bus = MessageBus(now=lambda: "now", new_id=lambda: next(ids))
+    bus.send("a", "b", "to b")
+    bus.send("a", "*", "to all")
+    bus.send("b", "a", "back")
+    assert [m["content"] for m in bus.addressed_to("b")] == ["to b", "to all"]
+    assert [m["content"] for m in bus.addressed_to("a")] == ["back"]
+    bus.mark_read("b", ["a"])
+    assert [m["content"] for m in bus.unread("b")] == ["to all"]
+    other = MessageBus(now=lambda: "now", new_id=lambda: "x")
+    other.restore(bus.snapshot())
+    assert other.snapshot() == bus.snapshot()
+    assert other.unread("b") == bus.unread("b")
+    with pytest.raises(InvalidInput, match="BUS_SNAPSHOT_VERSION"):
+        other.restore({"version": 2, "messages": [], "readState": []})
