@@ -18,19 +18,29 @@ file can tell that case (formats.md W26).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import ParamSpec
 
 from oma_desktop.model.approval import ApprovalRow
+from oma_desktop.model.approval_rules import (
+    check_request,
+    check_same_decision,
+    check_same_request,
+)
 from oma_desktop.model.call_ledger import RoundCall, approval_id, calls_of_entry
 from oma_desktop.model.checkpoint import CheckpointSnapshot
 from oma_desktop.model.effects import effect_of_content, known_effects
+from oma_desktop.model.errors import OmaError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.lenient import object_at, text_at, whole_at
+from oma_desktop.model.problem import problem_of
 from oma_desktop.model.resume import CallItem, Evidence, NeedsYouItem, ResumePlan, TaskItem
 from oma_desktop.model.run_facts import ACTIVE, RunFacts, agent_of, gather, task_id_of
 from oma_desktop.model.run_states import is_replaced
 from oma_desktop.model.view import Effect, Problem
+
+P = ParamSpec("P")
 
 
 def resume_plan(
@@ -71,7 +81,7 @@ def resume_plan(
         denied=tuple(lists.denied),
         tasks_run_again=tuple(lists.tasks_run_again),
         stay_failed=tuple(lists.stay_failed),
-        problems=problems + tuple(_problems(facts)),
+        problems=problems + tuple(_problems(facts)) + tuple(_refusals(snapshot, approvals)),
     )
 
 
@@ -242,3 +252,25 @@ def _problems(facts: RunFacts) -> Iterator[Problem]:
         yield Problem("RESUME_PLAN_ONLY", "warning")
     if whole_at(facts.snapshot, "version") < 3:
         yield Problem("RESUME_NO_SAVED_STEPS", "warning")
+
+
+def _refusals(snapshot: CheckpointSnapshot, rows: Mapping[str, ApprovalRow]) -> Iterator[Problem]:
+    """Find what makes a restore refuse before anything runs (formats.md 3.6 steps 1 to 3)."""
+    try:
+        decisions = snapshot.get("approvalDecisions", [])
+        requests = snapshot.get("pendingApprovals", [])
+        for decision in decisions:
+            yield from _refusal(check_same_decision, decision, rows.get(decision["requestId"]))
+        for request in requests:
+            yield from _refusal(check_request, snapshot, request)
+            if request["id"] in rows:
+                yield from _refusal(check_same_request, request, rows[request["id"]]["request"])
+    except (KeyError, TypeError, AttributeError):
+        return  # not even a loadable snapshot: `problems` of the loader say so
+
+
+def _refusal(check: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> Iterator[Problem]:
+    try:
+        check(*args, **kwargs)
+    except OmaError as error:
+        yield problem_of(error, "")

@@ -6,6 +6,7 @@ Answers come as `StoreView`s on the loop; nothing here writes anything.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from functools import partial
@@ -35,6 +36,7 @@ SCAN_EVERY: Final = 15
 """Sweeps between two walks through the folders when events work."""
 SCAN_GAP_S: Final = 1.0
 _BATCH: Final = 200
+_READS_AT_ONCE: Final = 4
 _LOCK: Final = ".lock"
 _SILENT_AFTER: Final = 2
 _SETTLED_NS: Final = 1_000_000_000
@@ -69,7 +71,12 @@ class Monitor:
         *,
         reader: Reader | None = None,
         make_observer: Callable[[], BaseObserver] = Observer,
+        sweep_s: float = SWEEP_S,
     ) -> None:
+        self._sweep_s = sweep_s
+        # However many stores there are: a question of the screen waits for few reads.
+        self._gate = asyncio.Semaphore(_READS_AT_ONCE)
+        self._aliases: dict[str, str] = {}
         self._clock = clock
         self._supervisor = supervisor
         self._lanes = lanes
@@ -102,14 +109,22 @@ class Monitor:
         if os.path.isdir(path):  # noqa: PTH112
             scan = partial(self._scan, path)
             self._roots[path] = _Root(path, self._debounce(scan, f"scan {path}"))
-            self._spawn(self._watcher.watch(path, recursive=True), f"watch {path}")
             self._roots[path].scan.ask()
+            self._spawn(self._watch(path, recursive=True), f"watch {path}")
         else:
             self._files.add(path)
-            folder = os.path.dirname(path)  # noqa: PTH120
-            if not self._is_below_root(folder):
-                self._spawn(self._watcher.watch(folder, recursive=False), f"watch {folder}")
+            real = os.path.realpath(path)
+            self._aliases[real] = path
+            for folder in {os.path.dirname(path), os.path.dirname(real)}:  # noqa: PTH120
+                if not self._is_below_root(folder):
+                    self._spawn(self._watch(folder, recursive=False), f"watch {folder}")
             self._follow(path)
+
+    async def _watch(self, folder: str, *, recursive: bool) -> None:
+        """Watch, then look again: what changed before the watch began was not announced."""
+        await self._watcher.watch(folder, recursive=recursive)
+        if not self._closed:
+            self.look_again()
 
     def remove(self, path: str) -> None:
         """Follow a file or folder no longer; nothing on disk changes."""
@@ -197,6 +212,7 @@ class Monitor:
             supervisor=self._supervisor,
             lanes=self._lanes,
             reader=self._reader,
+            gate=self._gate,
             on_view=self._on_view,
             on_gone=self._on_vanished,
         )
@@ -255,6 +271,8 @@ class Monitor:
     # -- events and sweeps ---------------------------------------------------------------------
 
     def _on_path(self, path: str) -> None:
+        if path not in self._followers:
+            path = self._aliases.get(path, path)
         follower = self._followers.get(path)
         if follower is not None:
             self._heard.add(path)
@@ -276,7 +294,7 @@ class Monitor:
     async def _sweep_for_ever(self) -> None:
         n = 0
         while not self._closed:
-            await self._clock.sleep(SWEEP_S)
+            await self._clock.sleep(self._sweep_s)
             n += 1
             await self._watcher.check()
             await self._sweep()

@@ -6,6 +6,7 @@ Events and hints only say "look again"; what counts is the stamp of the file and
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -51,6 +52,7 @@ class Follower:
         supervisor: Supervisor,
         lanes: Lanes,
         reader: Reader,
+        gate: asyncio.Semaphore,
         on_view: Callable[[StoreView], None],
         on_gone: Callable[[str], None],
     ) -> None:
@@ -59,6 +61,7 @@ class Follower:
         self._clock = clock
         self._lanes = lanes
         self._reader = reader
+        self._gate = gate
         self._on_view = on_view
         self._on_gone = on_gone
         self._debounce = Debounce(
@@ -109,7 +112,8 @@ class Follower:
 
     async def _refresh(self) -> None:
         try:
-            await self._read_if_changed()
+            async with self._gate:
+                await self._read_if_changed()
         except OmaError as error:
             await self._failed(error)
         except Exception as error:  # the follower of one run is one of the four places

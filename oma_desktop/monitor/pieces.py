@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Final, TypeVar, cast
 
 from oma_desktop.model.view import (
@@ -23,8 +24,8 @@ from oma_desktop.monitor.jobs import Answer, StoreReading
 
 T = TypeVar("T")
 
-BATCH: Final = 200
-"""Views in one piece: some milliseconds of unpickling."""
+BATCH: Final = 25
+"""Tasks in one piece, counted so that the same tasks come in the same piece again."""
 _TEXT_BATCH: Final = 256_000
 
 
@@ -37,8 +38,8 @@ def split(answer: Answer) -> Iterator[bytes]:
         for approval in view.approvals:
             yield pickle.dumps(approval)
         for index, run in enumerate(view.runs):
-            for batch in _batches(run.tasks, (1 + len(t.calls) for t in run.tasks), BATCH):
-                yield pickle.dumps((index, batch))
+            for start in range(0, len(run.tasks), BATCH):
+                yield pickle.dumps((index, run.tasks[start : start + BATCH]))
     elif isinstance(answer, ConversationView):
         yield pickle.dumps(replace(answer, messages=()))
         sizes = (sum(len(b.text) + 200 for b in m.blocks) for m in answer.messages)
@@ -48,7 +49,32 @@ def split(answer: Answer) -> Iterator[bytes]:
         yield pickle.dumps(answer)
 
 
-def join(pieces: Iterator[bytes]) -> Answer:
+class Known:
+    """The pieces of the last picture of one store, so that what did not change is not made anew.
+
+    Saves that follow each other differ in a task or two. The same bytes give the very same objects,
+    which makes comparing pictures on the loop cheap as well.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[bytes, object] = {}
+        self._now: dict[bytes, object] = {}
+
+    def load(self, piece: bytes) -> object:
+        """Return what a piece stands for."""
+        digest = blake2b(piece, digest_size=16).digest()
+        value = self._last.get(digest)
+        if value is None:
+            value = pickle.loads(piece)
+        self._now[digest] = value
+        return value
+
+    def turn(self) -> None:
+        """Forget what was not in the picture just put together."""
+        self._last, self._now = self._now, {}
+
+
+def join(pieces: Iterator[bytes], known: Known | None = None) -> Answer:
     """Put an answer together again; an exception that travelled as an answer is raised."""
     frame = next(pieces, None)
     if frame is None:
@@ -57,7 +83,7 @@ def join(pieces: Iterator[bytes]) -> Answer:
     if isinstance(first, BaseException):
         raise first
     if isinstance(first, StoreReading):
-        return replace(first, view=_join_store(first.view, pieces))
+        return replace(first, view=_join_store(first.view, pieces, known or Known()))
     if isinstance(first, ConversationView):
         messages: list[MessageView] = []
         for piece in pieces:
@@ -68,16 +94,17 @@ def join(pieces: Iterator[bytes]) -> Answer:
     return cast("Answer", first)
 
 
-def _join_store(frame: StoreView, pieces: Iterator[bytes]) -> StoreView:
+def _join_store(frame: StoreView, pieces: Iterator[bytes], known: Known) -> StoreView:
     approvals: list[ApprovalView] = []
     tasks: list[list[TaskView]] = [[] for _ in frame.runs]
     for piece in pieces:
-        part: object = pickle.loads(piece)
+        part = known.load(piece)
         if isinstance(part, ApprovalView):
             approvals.append(part)
         else:
             index, batch = cast("tuple[int, tuple[TaskView, ...]]", part)
             tasks[index] += batch
+    known.turn()
     runs: tuple[RunView, ...] = tuple(
         replace(run, tasks=tuple(own)) for run, own in zip(frame.runs, tasks, strict=True)
     )

@@ -12,12 +12,14 @@ from typing import Final
 
 from oma_desktop.model.errors import StoreError
 from oma_desktop.monitor import worker
-from oma_desktop.monitor.jobs import Answer, Job
-from oma_desktop.monitor.pieces import join
+from oma_desktop.monitor.jobs import Answer, Job, StoreJob
+from oma_desktop.monitor.pieces import Known, join
 
 RECYCLE_AFTER: Final = 100
 """Jobs of one process: freed memory does not all go back to the system."""
 ANSWER_WITHIN_S: Final = 120.0
+REMEMBERED: Final = 8
+"""Stores whose last pieces are kept to be used again."""
 
 
 class WorkerProcess:
@@ -33,6 +35,7 @@ class WorkerProcess:
         self._pipe: Connection | None = None
         self._n_jobs = 0
         self._closed = False
+        self._known: dict[str, Known] = {}
 
     @property
     def pid(self) -> int | None:
@@ -60,10 +63,19 @@ class WorkerProcess:
         pipe.send_bytes(pickle.dumps(job))
         pieces = self._pieces(pipe)
         try:
-            return join(pieces)
+            return join(pieces, self._known_of(job))
         finally:
             for _ in pieces:
                 pass  # what is left of this answer must not become the next one
+
+    def _known_of(self, job: Job) -> Known | None:
+        if not isinstance(job, StoreJob):
+            return None
+        known = self._known.pop(job.path, None) or Known()
+        self._known[job.path] = known
+        while len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return known
 
     def _started(self) -> Connection:
         if self._closed:
@@ -77,6 +89,8 @@ class WorkerProcess:
             process.start()
             theirs.close()
             self._process, self._pipe, self._n_jobs = process, ours, 0
+            if self._closed:  # `kill` came while the child was starting and has not seen it
+                raise EOFError
         return self._pipe
 
     def _pieces(self, pipe: Connection) -> Iterator[bytes]:

@@ -163,6 +163,18 @@ def test_effects_of_the_run_file_are_used_but_never_silence_the_gate() -> None:
     assert item.effect is Effect.CONSEQUENTIAL
 
 
+def test_what_a_restore_would_refuse_is_a_problem_of_the_plan() -> None:
+    name = "c_tool_gate_1_suspended"
+    changed = copy.deepcopy(snapshot(name))
+    call = changed["inFlightTasks"][0]["pendingToolCalls"][1]["call"]
+    call["input"] = {"version": "6.6.6"}
+    codes = [p.code for p in resume_plan(changed, rows(name)).problems]
+    assert codes == ["RESUME_WAITS_FOR_DECISION", "APPROVAL_STALE_DECISION"]
+    decided = snapshot("c_tool_gate_4_approved_then_restored")
+    (problem,) = resume_plan(decided, {}).problems
+    assert (problem.code, problem.severity) == ("APPROVAL_INTEGRITY_ERROR", "error")
+
+
 def test_attempts_and_versions() -> None:
     plan = plan_of("l2_attempt2_midrun")
     assert (plan.run_id, plan.attempt, plan.next_attempt) == ("survey-9", 2, 3)

@@ -201,7 +201,7 @@ async def test_s15_left_over_files_are_never_listed(tmp_path: Path) -> None:
 
 
 async def test_new_stores_in_new_folders_are_found_and_lost_ones_forgotten(tmp_path: Path) -> None:
-    async with monitoring() as it:
+    async with monitoring(sweep_s=0.2) as it:
         it.monitor.add(str(tmp_path))
         deep = tmp_path / ".oma" / "team" / "run-7" / "checkpoint.json"
         deep.parent.mkdir(parents=True)
@@ -215,7 +215,7 @@ async def test_new_stores_in_new_folders_are_found_and_lost_ones_forgotten(tmp_p
 async def test_a_file_opened_by_name_stays_when_it_vanishes(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text(store_text("here"))
-    async with monitoring() as it:
+    async with monitoring(sweep_s=0.2) as it:
         it.monitor.add(str(path))
         await it.seen.eventually(lambda: it.goal(path) == "here")
         path.unlink()
@@ -226,7 +226,7 @@ async def test_a_file_opened_by_name_stays_when_it_vanishes(tmp_path: Path) -> N
 
 async def test_a_missing_file_is_new_and_appears_when_written(tmp_path: Path) -> None:
     path = tmp_path / "later" / "run.json"
-    async with monitoring() as it:
+    async with monitoring(sweep_s=0.2) as it:
         it.monitor.add(str(path))
         await it.seen.eventually(lambda: it.view(path))
         assert it.view(path).readable
@@ -247,6 +247,18 @@ async def test_a_link_to_a_store_is_followed(tmp_path: Path) -> None:
         await it.seen.eventually(lambda: it.goal(shown) == "one")
         replace_file(real / "run.json", store_text("two"))
         await it.seen.eventually(lambda: it.goal(shown) == "two")
+
+
+async def test_a_link_to_a_file_hears_of_changes_where_the_file_lies(tmp_path: Path) -> None:
+    real, link = tmp_path / "real" / "run.json", tmp_path / "link.json"
+    real.parent.mkdir()
+    real.write_text(store_text("one"))
+    link.symlink_to(real)
+    async with monitoring(sweep_s=600) as it:
+        it.monitor.add(str(link))
+        await it.seen.eventually(lambda: it.goal(link) == "one")
+        replace_file(real, store_text("two"))
+        await it.seen.eventually(lambda: it.goal(link) == "two")
 
 
 async def test_remove_forgets_and_close_is_silent(tmp_path: Path) -> None:
@@ -382,7 +394,7 @@ class UnstartableObserver(SilentObserver):
 async def test_s24_watch_limit_is_a_small_notice_and_polling_goes_on(tmp_path, observer) -> None:
     path = tmp_path / "run.json"
     path.write_text(store_text("one"))
-    async with monitoring(make_observer=observer) as it:
+    async with monitoring(make_observer=observer, sweep_s=0.2) as it:
         it.monitor.add(str(path))
         it.monitor.add(str(tmp_path))
         await it.seen.eventually(lambda: it.goal(path) == "one" and it.seen.notices)
@@ -401,13 +413,14 @@ async def test_s24_watch_limit_is_a_small_notice_and_polling_goes_on(tmp_path, o
 async def test_s24_a_silent_observer_is_noticed_by_the_poll(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text(store_text("0"))
-    async with monitoring(make_observer=SilentObserver) as it:
+    async with monitoring(make_observer=SilentObserver, sweep_s=0.2) as it:
         it.monitor.add(str(path))
         await it.seen.eventually(lambda: it.goal(path) == "0")
-        for n in range(1, 3):
-            old = 1_700_000_000 + n
-            path.write_text(store_text(str(n)))
-            os.utime(path, (old, old))
+        for n in range(1, 4):
+            new = tmp_path / "new"
+            new.write_text(store_text(str(n)))
+            os.utime(new, (1_700_000_000 + n,) * 2)  # written long before it is seen
+            new.replace(path)
             await it.seen.eventually(lambda n=n: it.goal(path) == str(n))
         await it.seen.eventually(lambda: it.seen.notices)
         assert [n.facts["reason"] for n in it.seen.notices] == ["no_events"]
@@ -422,7 +435,7 @@ async def test_s24_an_observer_that_dies_is_replaced(tmp_path: Path) -> None:
 
     path = tmp_path / "run.json"
     path.write_text(store_text("one"))
-    async with monitoring(make_observer=make) as it:
+    async with monitoring(make_observer=make, sweep_s=0.2) as it:
         it.monitor.add(str(path))
         await it.seen.eventually(lambda: it.goal(path) == "one")
         replace_file(path, store_text("two"))
