@@ -172,10 +172,11 @@ def string_lines(value: str) -> list[list[Piece]]:
         _extend(lines[-1], value[start:at])
         if at in marked:
             lines[-1].append(Piece(marked[at].chip, marked[at]))
+            start = at + marked[at].count
         else:
             lines[-1].append(Piece("\\n"))
             lines.append([])
-        start = at + 1
+            start = at + 1
     _extend(lines[-1], value[start:])
     lines[-1].append(Piece('"'))
     return lines

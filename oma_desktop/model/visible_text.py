@@ -29,11 +29,15 @@ class MarkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One hidden or deceiving character; `code_point` as in Unicode, `looks_like` for letters."""
+    """One hidden or deceiving character; `code_point` as in Unicode, `looks_like` for letters.
+
+    `count` is above one for a long row of blanks, which no viewer shows at its true length.
+    """
 
     kind: MarkKind
     code_point: int
     looks_like: str = ""
+    count: int = 1
 
     @property
     def code(self) -> str:
@@ -47,7 +51,7 @@ class Mark:
             return f"<\ufffd {self.code}>"
         if self.kind is MarkKind.LOOK_ALIKE:
             return f"<{chr(self.code_point)} {self.code}>"
-        return f"<{self.code}>"
+        return f"<{self.code}>" if self.count == 1 else f"<{self.code} x{self.count}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ _LATIN: Final = {"ɑ": "a", "ɡ": "g"}
 _PUNCTUATION: Final = dict(zip("․．／⁄∕＠：∶；;－‐‑−＼", "..///@::;;---" + "-\\", strict=True))
 """Look-alikes of the marks that separate hosts, paths and options; told only between ASCII."""
 
-_CHIP_LOOK: Final = re.compile(r"<(?=(?:. )?U\+[0-9A-Fa-f]{4,6}>)", re.DOTALL)
+_CHIP_LOOK: Final = re.compile(r"<(?=(?:. )?U\+[0-9A-Fa-f]{4,6}(?: x\d+)?>)", re.DOTALL)
 _UNUSUAL: Final = re.compile(
     r"[^\x20-\x7e\u4e00-\u9fff\u3001-\u300f\u3040-\u30ff\uac00-\ud7a3，。！？（）]"
 )
@@ -80,7 +84,14 @@ _UNUSUAL: Final = re.compile(
 
 
 def marks(text: str) -> dict[int, Mark]:
-    """Return the marked characters of `text` by position."""
+    """Return the marked characters of `text` by position; a row of blanks by its first."""
+    found = _unusual_marks(text)
+    for row in _BLANK_ROW.finditer(text):
+        found[row.start()] = Mark(MarkKind.SPACE, 0x20, count=len(row.group()))
+    return found
+
+
+def _unusual_marks(text: str) -> dict[int, Mark]:
     unusual = [match.start() for match in _UNUSUAL.finditer(text)]
     if not unusual:
         return {}
@@ -113,7 +124,7 @@ def _pieces(text: str, marked: dict[int, Mark]) -> Iterator[Piece]:
         if start < at:
             yield Piece(escape_chip_looks(text[start:at]))
         yield Piece(mark.chip, mark)
-        start = at + 1
+        start = at + mark.count
     if start < len(text):
         yield Piece(escape_chip_looks(text[start:]))
 
@@ -139,6 +150,9 @@ def _hidden(char: str) -> Mark | None:
             return None
 
 
+BLANK_ROW: Final = 40
+"""So many blanks in a row push text out of sight; less is indentation."""
+_BLANK_ROW: Final = re.compile(f" {{{BLANK_ROW},}}")
 _WORD: Final = re.compile(r"[^\W_]+")
 
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import (
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import QFontMetrics, QHideEvent, QKeyEvent, QPainter, QPen, QShowEvent
 from PySide6.QtWidgets import (
     QLineEdit,
@@ -58,7 +67,6 @@ class InboxPanel(QWidget):
         self._moved_at = float("-inf")
         self.rows = InboxRows(inbox, self, text=spoken)
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText(tr("Filter requests"))
         self.filter.setClearButtonEnabled(True)
         self.list = _InboxList(clock=clock)
         self.list.setModel(self.rows)
@@ -68,7 +76,7 @@ class InboxPanel(QWidget):
         self._stack.addWidget(self.empty)
         self._lay_out()
         self._connect()
-        self._refresh()
+        self._retranslate()
 
     def _lay_out(self) -> None:
         top = Panel(ground="surface", bottom=True)
@@ -102,6 +110,19 @@ class InboxPanel(QWidget):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self._ages.stop()
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.LanguageChange:
+            self._retranslate()
+
+    def _retranslate(self) -> None:
+        self.filter.setPlaceholderText(tr("Filter requests"))
+        self.list.setAccessibleName(tr("Requests that wait for a decision"))
+        self.empty.clear.setText(tr("Clear filter"))
+        self._refresh()
+        self.list.viewport().update()
 
     def select(self, key: RequestKey) -> None:
         """Make a request the current card, if it is in the list."""
@@ -154,7 +175,6 @@ class _InboxList(QListView):
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMouseTracking(True)
-        self.setAccessibleName(tr("Requests that wait for a decision"))
         self.doubleClicked.connect(self._on_double_click)
         self.clicked.connect(self._on_click)
 
@@ -348,7 +368,7 @@ class _Empty(QWidget):
         self.line = Text(use="secondary", role="text.muted", wrap=True)
         self.title.setAlignment(centre)
         self.line.setAlignment(centre)
-        self.clear = make_button(tr("Clear filter"))
+        self.clear = make_button("")
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 20, 20, 20)
         column.addStretch(1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QKeyEvent,
@@ -18,7 +18,7 @@ from PySide6.QtGui import (
     QShortcut,
     QShowEvent,
 )
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLayout, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from oma_desktop.base.text import tr
@@ -51,6 +51,14 @@ DELIBERATE_KEYS: Final = frozenset(
 """Keys that nobody types into a text by accident when a window comes to the front."""
 
 
+class _Narrow(Panel):
+    """The page inside the scroll area: it never asks for more width than there is."""
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+
 class ReviewWindow(QWidget):
     """One request at a time, in its own window. `closed` comes when it is gone."""
 
@@ -77,8 +85,9 @@ class ReviewWindow(QWidget):
         self.setMinimumSize(480, 360)
 
     def _lay_out(self) -> None:
-        inner = Panel()
+        inner = _Narrow()
         column = QVBoxLayout(inner)
+        column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self._changed_frame = QWidget()
@@ -96,6 +105,8 @@ class ReviewWindow(QWidget):
             self.context,
         ):
             column.addWidget(part)
+        self._note_place = QVBoxLayout()
+        column.addLayout(self._note_place)
         column.addStretch(1)
         self.scroller = QScrollArea()
         self.scroller.setWidgetResizable(True)
@@ -166,6 +177,8 @@ class ReviewWindow(QWidget):
     @override
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
+        if event.type() is QEvent.Type.LanguageChange:
+            self._retranslate()
         if event.type() is not QEvent.Type.ActivationChange:
             return
         if not self.isActiveWindow():
@@ -202,6 +215,16 @@ class ReviewWindow(QWidget):
     # -- showing -----------------------------------------------------------------------------------
 
     def _show_request(self) -> None:
+        self._say()
+        self._changed_frame.hide()
+        self.body.show_request(self.model.review.shown)
+        self.footer.show_request()
+        self.scroller.verticalScrollBar().setValue(0)
+        self.body.text.text.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._refresh()
+
+    def _say(self) -> None:
+        """Set every word that does not change while a request is shown."""
         row = self.model.review.shown
         self.header.refresh()
         self.consequences.refresh(row)
@@ -212,11 +235,11 @@ class ReviewWindow(QWidget):
         self.facts.show_pairs(covered_pairs(row))
         self.hash.refresh(row)
         self.context.refresh(row, self.model.similar)
-        self._changed_frame.hide()
-        self.body.show_request(row)
-        self.footer.show_request()
-        self.scroller.verticalScrollBar().setValue(0)
-        self.body.text.text.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _retranslate(self) -> None:
+        self._say()
+        self.body.retranslate()
+        self.footer.retranslate()
         self._refresh()
 
     def _refresh(self) -> None:
@@ -295,6 +318,7 @@ class ReviewWindow(QWidget):
 
     def _fit(self) -> None:
         """Give the exact text the room that is left, and never more than can be seen at once."""
+        self._fit_footer()
         viewport = self.scroller.viewport().height()
         others = self._inner.sizeHint().height() - self.body.sizeHint().height()
         left = viewport - others - theme().px(40)
@@ -302,6 +326,17 @@ class ReviewWindow(QWidget):
         self.body.fit(max(left, min(most, theme().px(240))))
         wanted = self.changed.wanted_height()
         self.changed.setFixedHeight(max(min(wanted, most), self.changed.least_height()))
+
+    def _fit_footer(self) -> None:
+        """With little room the note moves into the page and the buttons below their reason."""
+        now, footer = theme(), self.footer
+        footer.set_compact(compact=self.width() < footer.acts_width + now.px(260))
+        low = self.height() < now.px(480)
+        if low and self._note_place.isEmpty():
+            self._note_place.addWidget(footer.note_row)
+        elif not low and not self._note_place.isEmpty():
+            self._note_place.removeWidget(footer.note_row)
+            footer.take_note_back()
 
     # -- leaving
 

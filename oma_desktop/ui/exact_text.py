@@ -20,7 +20,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextOption,
 )
-from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QTextEdit, QWidget
 from typing_extensions import override
 
 from oma_desktop.model.visible_json import PageLine
@@ -65,7 +65,6 @@ class ExactText(QTextEdit):
         )
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        option.setFlags(QTextOption.Flag.IncludeTrailingSpaces)
         self.document().setDefaultTextOption(option)
         self.document().setDocumentMargin(0)
         self._gutter = _Gutter(self)
@@ -114,6 +113,19 @@ class ExactText(QTextEdit):
             cursor.setPosition(at)
             bar = self.verticalScrollBar()
             bar.setValue(bar.value() + self.cursorRect(cursor).top())
+            self._come_into_view()
+
+    def _come_into_view(self) -> None:
+        """Let the scroll area around show this viewer as far as it can."""
+        parent = self.parentWidget()
+        while parent is not None and not isinstance(parent, QScrollArea):
+            parent = parent.parentWidget()
+        page = parent.widget() if isinstance(parent, QScrollArea) else None
+        if isinstance(parent, QScrollArea) and page is not None:
+            # ensureWidgetVisible would look only for the text cursor
+            for edge in (self.rect().bottomLeft(), self.rect().topLeft()):
+                spot = self.mapTo(page, edge)
+                parent.ensureVisible(spot.x(), spot.y(), 0, 2)
 
     def content_height(self) -> int:
         """Height that shows the page without scrolling, at the present width."""
@@ -171,6 +183,8 @@ class ExactText(QTextEdit):
         region = self.viewport().visibleRegion().boundingRect()
         if region.isEmpty() or not self.isVisible() or self.window().isMinimized():
             return
+        if region.width() < self.viewport().width():
+            return  # cut off sideways: nobody saw whole lines
         top = region.top() + self.verticalScrollBar().value()
         bottom = top + region.height()
         bounds = self._whole_lines(top, bottom)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from oma_desktop.base.text import ntr, tr
@@ -11,6 +12,7 @@ from oma_desktop.model.visible_json import PageLine, VisibleText, pages
 from oma_desktop.ui import review_words as words
 from oma_desktop.ui.exact_format import LINE
 from oma_desktop.ui.exact_text import ExactText
+from oma_desktop.ui.flow import FlowLayout
 from oma_desktop.ui.review_parts import Panel, Picture, Text, make_button
 from oma_desktop.ui.theme import theme
 from oma_desktop.viewmodel.shown import Shown
@@ -53,25 +55,23 @@ class ExactView(Panel):
 
     def _make_foot(self) -> QWidget:
         foot = Panel(ground="window", top=True)
-        foot.setFixedHeight(theme().px(FOOT))
         self._tick = Picture(state="done", size=12)
         self._progress = Text(use="caption", role="text.muted")
-        self._unseen = make_button(tr("Go to what was not shown"), kind="link")
+        self._unseen = make_button("", kind="link")
         self._unseen.clicked.connect(self._on_unseen)
-        self._back = make_button(tr("Previous page"), kind="link")
+        self._back = make_button("", kind="link")
         self._back.clicked.connect(self._on_back)
         self._place = Text(use="caption", role="text.muted")
-        self._next = make_button(tr("Next page"), kind="link")
+        self._next = make_button("", kind="link")
         self._next.clicked.connect(self._on_next)
         self._counts = Text(use="caption", role="text.muted")
-        row = QHBoxLayout(foot)
-        row.setContentsMargins(12, 0, 12, 0)
-        row.setSpacing(6)
+        self._row = FlowLayout(foot, spacing=6)
+        self._row.setContentsMargins(12, 0, 12, 0)
         for part in (self._tick, self._progress, self._unseen):
-            row.addWidget(part)
-        row.addStretch(1)
+            self._row.addWidget(part)
+        self._row.split()
         for part in (self._back, self._place, self._next, self._counts):
-            row.addWidget(part)
+            self._row.addWidget(part)
         self._foot = foot
         return foot
 
@@ -96,7 +96,6 @@ class ExactView(Panel):
 
     def _go(self, page: int) -> None:
         self._page = page
-        self._foot.setFixedHeight(theme().px(FOOT))
         self.text.show_lines(self._cut[page], self._shown[page])
         self._refresh()
         self.laid_out.emit()
@@ -113,8 +112,8 @@ class ExactView(Panel):
         page = next((i for i, whole in enumerate(self._whole) if not whole), self._page)
         if page != self._page:
             self._go(page)
-        self.text.show_unseen()
         self.text.setFocus()
+        self.text.show_unseen()
 
     def _on_seen(self) -> None:
         self._whole[self._page] = self.text.whole_was_shown
@@ -123,7 +122,15 @@ class ExactView(Panel):
             self._announced = True
             self.shown_whole.emit()
 
+    def retranslate(self) -> None:
+        """Set every word again."""
+        self._refresh()
+        self.text.viewport().update()
+
     def _refresh(self) -> None:
+        self._unseen.setText(tr("Go to what was not shown"))
+        self._back.setText(tr("Previous page"))
+        self._next.setText(tr("Next page"))
         done = self.whole_was_shown
         self._tick.setVisible(done)
         self._progress.say(tr("end reached") if done else self._not_shown())
@@ -148,6 +155,7 @@ class ExactView(Panel):
                 size=size,
             )
         )
+        self._fit_foot()
 
     def _not_shown(self) -> str:
         line = self.text.unseen_line
@@ -157,8 +165,22 @@ class ExactView(Panel):
 
     def wanted_height(self) -> int:
         """Height that shows the present page without scrolling."""
-        return self.text.content_height() + theme().px(FOOT) + 6
+        return self.text.content_height() + self._foot_height() + 6
 
     def least_height(self) -> int:
         """Height below which reading makes no sense: three lines."""
-        return theme().px(3 * LINE + FOOT)
+        return theme().px(3 * LINE) + self._foot_height()
+
+    def _foot_height(self) -> int:
+        return max(self._row.heightForWidth(self.width() - 6), theme().px(FOOT))
+
+    def _fit_foot(self) -> None:
+        height = self._foot_height()
+        if self._foot.height() != height:
+            self._foot.setFixedHeight(height)
+            self.laid_out.emit()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_foot()

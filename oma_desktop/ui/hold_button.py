@@ -50,6 +50,7 @@ class HoldButton(QAbstractButton):
         self._needs_hold = True
         self._reason = ""
         self.reduced_motion = False
+        self.is_narrow = False
         self._frames = QTimer(self)
         self._frames.setInterval(FRAME_MS)
         self._frames.timeout.connect(self._on_frame)
@@ -189,7 +190,8 @@ class HoldButton(QAbstractButton):
         now = theme()
         metrics = QFontMetrics(now.font("name"))
         widest = max(metrics.horizontalAdvance(t) for t in (self.text(), self._reason))
-        return QSize(max(now.px(WIDTH), widest + now.px(54)), now.height("button"))
+        least = 0 if self.is_narrow else now.px(WIDTH)
+        return QSize(max(least, widest + now.px(40)), now.height("button"))
 
     @override
     def minimumSizeHint(self) -> QSize:

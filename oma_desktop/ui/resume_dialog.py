@@ -5,7 +5,7 @@ Nothing runs until Resume is pressed; there is no default button, and Escape is 
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -46,7 +46,6 @@ class ResumeDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowIcon(app_icon())
-        self.setWindowTitle(tr("Resume"))
         self.setSizeGripEnabled(False)
         self.model = model
         model.setParent(self)
@@ -63,8 +62,8 @@ class ResumeDialog(QDialog):
         self.after = Text(use="secondary", role="text.2")
         self.why = Text(use="state", role="state.unknown.text")
         self.why_shape = Picture(state="outcome", size=16)
-        self.not_now = make_button(tr("Not now"))
-        self.resume = make_button(tr("Resume"), meaning="play")
+        self.not_now = make_button("")
+        self.resume = make_button("", meaning="play")
         self._lay_out()
         self._connect()
         self._show_plan()
@@ -126,8 +125,7 @@ class ResumeDialog(QDialog):
         key.setContentsMargins(0, 0, 10, 0)
         key.addStretch(1)
         key.addWidget(cap, 0, Qt.AlignmentFlag.AlignVCenter)
-        width = self.not_now.fontMetrics().horizontalAdvance(self.not_now.text())
-        self.not_now.setMinimumWidth(width + cap.sizeHint().width() + theme().px(36))
+        self._cap = cap
         column = QVBoxLayout(foot)
         column.setContentsMargins(20, 12, 20, 12)
         column.addLayout(buttons)
@@ -145,7 +143,22 @@ class ResumeDialog(QDialog):
 
     # -- showing ---------------------------------------------------------------------------------
 
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.LanguageChange:
+            self._show_plan()
+
+    def _say(self) -> None:
+        """Set the fixed words."""
+        self.setWindowTitle(tr("Resume"))
+        self.resume.setText(tr("Resume"))
+        self.not_now.setText(tr("Not now"))
+        width = self.not_now.fontMetrics().horizontalAdvance(self.not_now.text())
+        self.not_now.setMinimumWidth(width + self._cap.sizeHint().width() + theme().px(36))
+
     def _show_plan(self) -> None:
+        self._say()
         plan = self.model.plan
         inner = Panel()
         column = QVBoxLayout(inner)

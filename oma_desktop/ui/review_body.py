@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QSizePolicy,
     QStackedWidget,
     QTabBar,
@@ -21,6 +20,7 @@ from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.visible_json import VisibleText, draw, exact_content, string_lines
 from oma_desktop.ui import review_words as words
 from oma_desktop.ui.exact_view import ExactView
+from oma_desktop.ui.flow import FlowLayout
 from oma_desktop.ui.review_compare import Compare
 from oma_desktop.ui.review_facts import facts_fit
 from oma_desktop.ui.review_parts import Picture, Text
@@ -63,6 +63,8 @@ class Body(QWidget):
         self._pages: list[QWidget] = []
         self._raw_differs = False
         self._text_is_input = False
+        self._places, self._n_marks = 0, 0
+        self._row: RequestRow | None = None
         for page in (self.text, self.tree, self.tasks, self.compare):
             self._stack.addWidget(page)
         self._lay_out()
@@ -74,12 +76,10 @@ class Body(QWidget):
         theme_host().theme_changed.connect(self._on_theme_changed)
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(6)
+        head = FlowLayout(spacing=8)
         head.addWidget(self.tabs)
-        head.addSpacing(6)
         head.addWidget(self._about)
-        head.addStretch(1)
+        head.split()
         head.addWidget(self._marks_picture)
         head.addWidget(self._marks)
         column = QVBoxLayout(self)
@@ -100,14 +100,31 @@ class Body(QWidget):
         self.text.show_value(drawn)
         _fill_tree(self.tree, exact_of(row))
         places, raw = self._show_raw(row, drawn)
-        self._about.say(self._what_is_shown(row))
         lists = tasks_of(row.request.content)
         self.tasks.show_lists(lists)
-        self._set_tabs(places, has_tasks=bool(lists) and row.request.scope != "tool_call")
-        n = drawn.n_marks + (raw.n_marks if raw is not None else 0)
+        self._places, self._row = places, row
+        self._n_marks = drawn.n_marks + (raw.n_marks if raw is not None else 0)
+        self._set_tabs(has_tasks=bool(lists) and row.request.scope != "tool_call")
+        self.laid_out.emit()
+
+    def retranslate(self) -> None:
+        """Set every word again; what was shown stays shown."""
+        for i, page in enumerate(self._pages):
+            self.tabs.setTabText(i, self._label(page))
+        if self._row is not None:
+            self._about.say(self._what_is_shown(self._row))
+        n = self._n_marks
         self._marks_picture.setVisible(n > 0)
         self._marks.say(words.hidden_count(n) if n else "")
-        self.laid_out.emit()
+        for view in (self.text, self.compare.left, self.compare.right):
+            view.retranslate()
+
+    def _label(self, page: QWidget) -> str:
+        if page is self.compare:
+            return tr("Changed from raw input: {n}", n=self._places)
+        if page is self.text:
+            return tr("Text")
+        return tr("Tree") if page is self.tree else tr("Tasks")
 
     def _show_raw(self, row: RequestRow, drawn: VisibleText) -> tuple[int, VisibleText | None]:
         content = exact_of(row)
@@ -129,21 +146,17 @@ class Body(QWidget):
             return tr("input, changed by the schema check")
         return tr("input, checked by schema")
 
-    def _set_tabs(self, places: int, *, has_tasks: bool) -> None:
+    def _set_tabs(self, *, has_tasks: bool) -> None:
         self.tabs.blockSignals(True)
         while self.tabs.count():
             self.tabs.removeTab(0)
-        pages: list[tuple[QWidget, str]] = []
-        if self._raw_differs:
-            label = tr("Changed from raw input: {n}", n=places)
-            pages.append((self.compare, label))
-        pages.append((self.text, tr("Text")))
-        pages.append((self.tree, tr("Tree")))
+        self._pages = [self.compare] if self._raw_differs else []
+        self._pages += [self.text, self.tree]
         if has_tasks:
-            pages.append((self.tasks, tr("Tasks")))
-        self._pages = [page for page, _ in pages]
-        for _, label in pages:
-            self.tabs.addTab(label)
+            self._pages.append(self.tasks)
+        for _ in self._pages:
+            self.tabs.addTab("")
+        self.retranslate()
         self.tabs.blockSignals(False)
         self._on_tab(0)
 

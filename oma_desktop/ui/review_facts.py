@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from oma_desktop.base.text import tr
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.visible_text import marks
+from oma_desktop.ui.flow import FlowLayout
 from oma_desktop.ui.review_header import plain
 from oma_desktop.ui.review_parts import ElidedText, Panel, Picture, Text
 from oma_desktop.ui.theme import theme, theme_host
@@ -46,23 +49,36 @@ class Facts(QWidget):
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(4)
         self._cells: list[QWidget] = []
+        self._pairs: list[tuple[str, str]] = []
+        self._columns = 3
         theme_host().theme_changed.connect(self._on_theme_changed)
         self._on_theme_changed()
 
     def _on_theme_changed(self) -> None:
         for column in (0, 2, 4):
-            self._grid.setColumnMinimumWidth(column, theme().px(60))
+            used = column < 2 * self._columns
+            self._grid.setColumnMinimumWidth(column, theme().px(60) if used else 0)
         for column in (1, 3, 5):
-            self._grid.setColumnStretch(column, 1)
+            self._grid.setColumnStretch(column, int(column < 2 * self._columns))
 
-    def show_pairs(self, pairs: list[tuple[str, str]], *, columns: int = 3) -> None:
-        """Show the pairs row by row."""
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        columns = max(1, min(3, self.width() // theme().px(300)))
+        if columns != self._columns:
+            self._columns = columns
+            self._on_theme_changed()
+            self.show_pairs(self._pairs)
+
+    def show_pairs(self, pairs: list[tuple[str, str]]) -> None:
+        """Show the pairs row by row, in as many columns as fit."""
+        self._pairs = pairs
         for cell in self._cells:
             cell.hide()
             cell.deleteLater()
         self._cells = []
         for i, (label, value) in enumerate(pairs):
-            row, column = divmod(i, columns)
+            row, column = divmod(i, self._columns)
             name = Text(label, use="secondary", role="text.muted")
             shown = ElidedText(use="mono")
             shown.set_whole(value)
@@ -106,16 +122,10 @@ class HashLine(QWidget):
         self.rest = Text(use="mono")
         self.rest.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._local, self._checkpoint = _Check(), _Check()
-        row = QHBoxLayout(self)
+        row = FlowLayout(self, spacing=8)
         row.setContentsMargins(20, 8, 20, 8)
-        row.setSpacing(8)
-        for part in (self._label, code, self.rest):
+        for part in (self._label, code, self.rest, self._local, self._checkpoint):
             row.addWidget(part)
-        row.addSpacing(8)
-        row.addWidget(self._local)
-        row.addSpacing(8)
-        row.addWidget(self._checkpoint)
-        row.addStretch(1)
         self._label.setMinimumWidth(theme().px(64))
 
     def refresh(self, row: RequestRow) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QHBoxLayout,
     QLineEdit,
     QSizePolicy,
@@ -18,6 +19,7 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.base.sentences import describe
 from oma_desktop.base.text import tr
 from oma_desktop.ui import review_words as words
+from oma_desktop.ui.flow import FlowLayout
 from oma_desktop.ui.hold_button import WIDTH, HoldButton
 from oma_desktop.ui.review_header import plain
 from oma_desktop.ui.review_parts import RADIUS, Chip, Panel, Picture, Text, make_button
@@ -38,61 +40,97 @@ class Footer(Panel):
         self._model = model
         self._confirming = False
         self.note = QLineEdit()
-        self.note.setPlaceholderText(tr("Kept in this app, not in the run"))
-        self.note.setAccessibleName(tr("My note"))
         self.who = Chip()
         self.reject = make_button("", kind="danger", meaning="clear", role="danger.text")
         self.hint = Text(use="secondary", role="text.2", wrap=True)
         self.hint_shape = Picture(state="approved", size=16)
         self.code = QLineEdit()
         self.code.setMaxLength(CODE_LENGTH)
-        self.code.setPlaceholderText(tr("code"))
-        self.close_button = make_button(tr("Not now"))
+        self.close_button = make_button("")
         self.close_button.setStyleSheet("text-align: left;")
         self.esc = KeyCap("Esc")
         self.approve = HoldButton(clock=clock)
         self.recording = Recording()
-        self.next = make_button(tr("Next request"))
-        self.restart = make_button(tr("Start over with the new content"))
-        self.back = make_button(tr("Keep it open"))
+        self.next = make_button("")
+        self.restart = make_button("")
+        self.back = make_button("")
         self.really = make_button("", kind="dangerfill")
         self._lay_out()
+        self.retranslate()
         self._connect()
 
     def _lay_out(self) -> None:
-        first = QHBoxLayout()
+        self.note_row = QWidget()
+        first = QHBoxLayout(self.note_row)
+        first.setContentsMargins(20, 0, 20, 0)
         first.setSpacing(12)
-        label = Text(tr("My note"), use="secondary", role="text.muted")
-        label.setMinimumWidth(theme().px(60))
-        first.addWidget(label)
+        self._note_label = Text(use="secondary", role="text.muted")
+        self._note_label.setMinimumWidth(theme().px(60))
+        self._who_label = Text(use="secondary", role="text.muted")
+        first.addWidget(self._note_label)
         first.addWidget(self.note, 1)
-        first.addWidget(Text(tr("you decide as"), use="secondary", role="text.muted"))
+        first.addWidget(self._who_label)
         first.addWidget(self.who)
         self.last = QStackedWidget()
         self.last.addWidget(self.approve)
         self.last.addWidget(self.recording)
-        second = QHBoxLayout()
-        second.setSpacing(12)
-        second.addWidget(self.reject)
-        second.addWidget(self.hint_shape)
-        second.addWidget(self.hint, 1)
-        second.addWidget(self.code)
-        second.addWidget(self.back)
-        second.addWidget(self.really)
-        second.addWidget(self.close_button)
-        second.addWidget(self.restart)
-        second.addWidget(self.next)
-        second.addWidget(self.last)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(20, 12, 20, 12)
-        column.setSpacing(12)
-        column.addLayout(first)
-        column.addLayout(second)
+        left = QHBoxLayout()
+        left.setSpacing(12)
+        left.addWidget(self.reject)
+        left.addWidget(self.hint_shape)
+        left.addWidget(self.hint, 1)
+        acts = FlowLayout(spacing=12)
+        acts.split()
+        for part in (
+            self.code,
+            self.back,
+            self.really,
+            self.close_button,
+            self.restart,
+            self.next,
+            self.last,
+        ):
+            acts.addWidget(part)
+        self._acts = QWidget()
+        self._acts.setLayout(acts)
+        acts.setContentsMargins(0, 0, 0, 0)
+        self._second = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._second.setContentsMargins(20, 0, 20, 0)
+        self._second.setSpacing(12)
+        self._second.addLayout(left, 1)
+        self._second.addWidget(self._acts)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 12, 0, 12)
+        self._column.setSpacing(12)
+        self._column.addWidget(self.note_row)
+        self._column.addLayout(self._second)
         key = QHBoxLayout(self.close_button)
         key.setContentsMargins(0, 0, 10, 0)
         key.addStretch(1)
         key.addWidget(self.esc, 0, Qt.AlignmentFlag.AlignVCenter)
         self.code.setFixedWidth(theme().px(96))
+
+    def set_compact(self, *, compact: bool) -> None:
+        """With little room: buttons below the hint, and the note is the window's to place."""
+        way = QBoxLayout.Direction
+        wanted = way.TopToBottom if compact else way.LeftToRight
+        if self._second.direction() is not wanted:
+            self._second.setDirection(wanted)
+        self.approve.is_narrow = compact
+        self._fit_last()
+
+    def _fit_last(self) -> None:
+        size = self.approve.sizeHint().expandedTo(self.recording.minimumSizeHint())
+        self.last.setFixedSize(size.width(), theme().height("button"))
+
+    def take_note_back(self) -> None:
+        """Put the note row into its usual place."""
+        self._column.insertWidget(0, self.note_row)
+
+    @property
+    def acts_width(self) -> int:
+        """Width the buttons would like to have in one line."""
+        return self._acts.sizeHint().width() + self.reject.sizeHint().width()
 
     def _connect(self) -> None:
         self.note.textEdited.connect(self._on_note_edited)
@@ -114,6 +152,18 @@ class Footer(Panel):
         super()._on_theme_changed()
         self.code.setFixedWidth(theme().px(96))
         self.refresh()
+
+    def retranslate(self) -> None:
+        """Set the fixed words."""
+        self.note.setPlaceholderText(tr("Kept in this app, not in the run"))
+        self.note.setAccessibleName(tr("My note"))
+        self._note_label.setText(tr("My note"))
+        self._who_label.setText(tr("you decide as"))
+        self.code.setPlaceholderText(tr("code"))
+        self.next.setText(tr("Next request"))
+        self.restart.setText(tr("Start over with the new content"))
+        self.back.setText(tr("Keep it open"))
+        self.recording.undo.setText(tr("Undo"))
 
     # -- acts ------------------------------------------------------------------------------------
 
@@ -230,9 +280,7 @@ class Footer(Panel):
         self.code.setAccessibleName(
             tr("Code: the first four characters of the hash, instead of holding the button")
         )
-        self.last.setFixedSize(
-            max(self.approve.sizeHint().width(), theme().px(WIDTH)), theme().height("button")
-        )
+        self._fit_last()
 
     def _refresh_hint(self, approve: Bar | None, reject: Bar | None) -> None:
         review = self._model.review
@@ -276,7 +324,7 @@ class Recording(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.text = Text(use="body")
-        self.undo = make_button(tr("Undo"))
+        self.undo = make_button("")
         self.undo.setStyleSheet("min-height: 18px; max-height: 18px; padding: 0 8px;")
         self._full = 0.0
         row = QHBoxLayout(self)

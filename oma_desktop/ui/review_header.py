@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from oma_desktop.base.text import tr
 from oma_desktop.model.view import Effect
 from oma_desktop.model.visible_text import reveal
 from oma_desktop.ui import review_words as words
+from oma_desktop.ui.flow import FlowLayout
 from oma_desktop.ui.icons import icon
 from oma_desktop.ui.review_parts import Chip, ElidedText, Panel, Picture, Text, make_button
 from oma_desktop.ui.theme import theme, theme_host
@@ -35,10 +38,6 @@ class Header(QWidget):
         self.asked = Text(use="secondary", role="text.muted")
         self.back = make_button("")
         self.next = make_button("")
-        self.back.setToolTip(tr("Previous request"))
-        self.next.setToolTip(tr("Next request (Alt+J)"))
-        self.back.setAccessibleName(tr("Previous request"))
-        self.next.setAccessibleName(tr("Next request"))
         self._lay_out()
         self._on_theme_changed()
         theme_host().theme_changed.connect(self._on_theme_changed)
@@ -49,11 +48,9 @@ class Header(QWidget):
         title.addWidget(self.name)
         title.addWidget(self.wants)
         title.addStretch(1)
-        facts = QHBoxLayout()
-        facts.setSpacing(8)
+        facts = FlowLayout(spacing=8)
         for part in (self.effect, self.kind, self.run, self.asked):
             facts.addWidget(part)
-        facts.addStretch(1)
         middle = QVBoxLayout()
         middle.setSpacing(4)
         middle.addLayout(title)
@@ -74,6 +71,10 @@ class Header(QWidget):
 
     def refresh(self) -> None:
         """Show the request of the model and its age."""
+        self.back.setToolTip(tr("Previous request"))
+        self.next.setToolTip(tr("Next request (Alt+J)"))
+        self.back.setAccessibleName(tr("Previous request"))
+        self.next.setAccessibleName(tr("Next request"))
         row = self._model.review.shown
         name, wants, _ = words.title(row)
         self.name.set_whole(plain(name))
@@ -133,11 +134,20 @@ class Consequences(QWidget):
         super().__init__()
         self.approve = _Consequence("approved", "state.done.text")
         self.reject = _Consequence("denied", "state.failed.text")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(20, 6, 20, 16)
-        row.setSpacing(12)
-        row.addWidget(self.approve, 1)
-        row.addWidget(self.reject, 1)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(20, 6, 20, 16)
+        self._row.setSpacing(12)
+        self._row.addWidget(self.approve, 1)
+        self._row.addWidget(self.reject, 1)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """One above the other where side by side would be too narrow to read."""
+        super().resizeEvent(event)
+        wide = self.width() >= theme().px(560)
+        way = QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
+        if self._row.direction() is not way:
+            self._row.setDirection(way)
 
     def refresh(self, row: RequestRow) -> None:
         """Say what the verdicts would do to this request."""

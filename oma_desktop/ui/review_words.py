@@ -112,6 +112,8 @@ def long_reason(bar: Bar, row: RequestRow) -> str:
 
 def mark_word(mark: Mark) -> str:
     """Return the name of a hidden character."""
+    if mark.count > 1:
+        return tr("row of {n} blanks", n=mark.count)
     if mark.kind is MarkKind.LOOK_ALIKE:
         return tr("{code} looks like {letter}", code=mark.code, letter=mark.looks_like)
     return tr(_NAMED_MARKS.get(mark.code_point, _MARKS[mark.kind]))

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from oma_desktop.model.view import Effect, OwnerKind
 from oma_desktop.model.visible_json import draw
@@ -231,6 +231,35 @@ def test_s37_everything_is_reachable_and_approve_waits_for_it(review, host, docu
     page.wait(1.1)
     assert page.bar is None
     assert body.text.text.horizontalScrollBar().maximum() == 0, "nothing scrolls sideways"
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_s37_nothing_is_cut_off_in_a_small_window(review, host, scale):
+    host.set_scale(scale)
+    page = review(request("a", tool_input={"to": "x " * 400}), request("b"))
+    page.window.resize(800, 600)
+    page.painted()
+    page.arm()
+    page.painted()
+    inside = page.window.rect()
+    for part in page.window.findChildren(QWidget):
+        if part.isVisible() and not isinstance(part.parent(), QStackedWidget):
+            left = part.mapTo(page.window, QPoint(0, 0)).x()
+            assert left >= 0, part
+            assert left + part.width() <= inside.width(), part
+    footer = page.window.footer
+    for button in (footer.approve, footer.reject, footer.close_button):
+        assert page.window.rect().contains(button.mapTo(page.window, button.rect().bottomRight()))
+
+
+def test_lines_cut_off_sideways_do_not_count_as_shown(review):
+    page = review(request("a", tool_input={"to": "x " * 4000}))
+    page.window.body.text.setFixedWidth(3000)
+    page.painted()
+    page.wait(2)
+    before = page.window.body.text.whole_was_shown
+    page.read()
+    assert (before, page.window.body.whole_was_shown) == (False, False)
 
 
 def test_s37_jumping_to_the_end_is_not_reading(review):
@@ -462,6 +491,15 @@ def test_a_theme_change_keeps_what_was_read(review, host):
     page.painted()
     assert page.bar is None
     assert page.window.body.text.whole_was_shown
+
+
+def test_a_language_change_keeps_what_was_read(review):
+    page = review(request("a"))
+    page.arm()
+    QApplication.sendEvent(page.window, QEvent(QEvent.Type.LanguageChange))
+    page.painted()
+    assert page.bar is None
+    assert page.window.body.tabs.tabText(0) == "Text"
 
 
 def test_a_plan_shows_its_tasks_and_its_exact_text(review):

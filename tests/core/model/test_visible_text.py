@@ -71,7 +71,7 @@ def test_text_that_reads_like_a_chip_is_told_apart() -> None:
     assert reveal("<U+200B>")[0].text == "\\u003cU+200B>"
 
 
-_CHIP = re.compile(r"<(?:. )?U\+([0-9A-F]{4,6})>", re.DOTALL)
+_CHIP = re.compile(r"<(?:. )?U\+([0-9A-F]{4,6})(?: x(\d+))?>", re.DOTALL)
 
 
 def undraw(drawn: VisibleText) -> str:
@@ -80,7 +80,7 @@ def undraw(drawn: VisibleText) -> str:
     for line in drawn.lines:
         assert line.text.startswith(" " * line.hang)
         text += line.text[line.hang :]
-    return _CHIP.sub(lambda m: json.dumps(chr(int(m[1], 16)))[1:-1], text)
+    return _CHIP.sub(lambda m: json.dumps(chr(int(m[1], 16)))[1:-1] * int(m[2] or 1), text)
 
 
 any_text = st.text(
@@ -90,6 +90,7 @@ any_text = st.text(
     ),
     max_size=40,
 )
+any_text = any_text | st.lists(any_text | st.just(" " * 41), max_size=4).map("".join)
 any_json = st.recursive(
     st.none()
     | st.booleans()
@@ -108,9 +109,16 @@ def test_drawing_is_injective(value: object) -> None:
     assert json.dumps(again) == json.dumps(value), "key order and number form survive"
 
 
-@given(st.lists(st.sampled_from("<U+20B>\ud800 \u0430a"), max_size=12).map("".join))
+@given(st.lists(st.sampled_from("<U+20B>\ud800 \u0430ax4"), max_size=12).map("".join))
 def test_nothing_but_a_chip_looks_like_one(value: str) -> None:
     assert json.loads(undraw(draw(value))) == value
+
+
+def test_a_row_of_blanks_is_counted_because_no_viewer_wraps_it() -> None:
+    drawn = draw({"command": "ls" + " " * 5000 + "; rm -rf data", "indent": " " * 39})
+    assert drawn.lines[1].text == '  "command": "ls<U+0020 x5000>; rm -rf data",'
+    assert drawn.n_marks == 1
+    assert json.loads(undraw(drawn))["command"].count(" ") == 5003
 
 
 def test_a_long_tail_after_blank_lines_is_pointed_out() -> None:
