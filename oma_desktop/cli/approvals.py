@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.ms_iso import to_ms_iso
-from oma_desktop.base.sentences import one_line
 from oma_desktop.base.text import ntr, tr
-from oma_desktop.cli.output import Exit, Output
-from oma_desktop.model.errors import NotFound
-from oma_desktop.model.json_text import stringify
+from oma_desktop.cli.files import read_store
+from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.projection import project_store
 from oma_desktop.model.view import ApprovalView, Owner, OwnerKind
-from oma_desktop.store.file_reading import read_container
+from oma_desktop.model.visible_json import draw, exact_content
 
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
@@ -26,9 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Print pending and decided requests; exit 2 when a row is damaged."""
-    if not options.path.is_file():
-        raise NotFound("STORE_MISSING", path=str(options.path))
-    container, stamp = read_container(options.path)
+    container, stamp = read_store(options.path)
     view = project_store(
         container,
         path=str(options.path),
@@ -38,6 +33,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         size=stamp.size if stamp else 0,
         now=SystemClock().now(),
     )
+    for approval in view.approvals:
+        if approval.problem is not None:
+            what = sentence_of(approval.problem.code, approval.problem.facts)
+            output.note(tr("{id}: {problem}", id=approval.id, problem=what))
     if output.as_json:
         output.document({"approvals": [_document(a) for a in view.approvals]})
     else:
@@ -72,10 +71,9 @@ def _document(approval: ApprovalView) -> JsonObject:
             "decidedAt": to_ms_iso(approval.decided_at) if approval.decided_at else None,
         }
     if approval.problem is not None:
-        facts = dict(approval.problem.facts)
         document["problem"] = {
             "code": approval.problem.code,
-            "message": one_line(approval.problem.code, facts),
+            "message": sentence_of(approval.problem.code, approval.problem.facts),
         }
     return document
 
@@ -97,9 +95,9 @@ def _print(approval: ApprovalView, output: Output) -> None:
     )
     if approval.reason:
         output.line(tr("  reason (not covered by the hash): {reason}", reason=approval.reason))
-    # ASCII escapes show every hidden or look-alike character for what it is.
-    text = json.dumps(json.loads(stringify(approval.content)), indent=2)
-    output.line("\n".join("    " + line for line in text.splitlines()))
+    # Hidden, deceiving and look-alike characters are drawn as codes (ux.md C7).
+    for line in draw(exact_content(approval.row_value, approval.content)).lines:
+        output.line("    " + line.text)
 
 
 def _state(approval: ApprovalView) -> str:

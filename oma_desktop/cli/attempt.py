@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import os
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -10,19 +12,21 @@ from dataclasses import dataclass, field
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
-from oma_desktop.base.sentences import one_line
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.base.text import tr
-from oma_desktop.cli.output import Exit, Output
+from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.launch import Launcher, Prepared
 from oma_desktop.engine.run_log import RunLog
+from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import TeamRunResult
 from oma_desktop.model.result_document import result_document
 
 CLOSE_S = 5.0
+SPEED_VARIABLE = "OMA_DESKTOP_SAMPLE_SPEED"
+"""Factor on every delay of scripted models and tools: 0.1 is ten times as fast, 0 means none."""
 
 
 @dataclass(slots=True)
@@ -50,13 +54,15 @@ def run_attempt(
     *,
     app: str,
     output: Output,
-    speed: float = 1.0,
+    speed: float | None = None,
     force_lock: bool = False,
 ) -> int:
     """Run `work` with signals handled: the first suspends at the next safe point, a second stops.
 
-    Returns its exit code, or 130 after a second signal.
+    Returns its exit code, or 130 after a second signal. Without `speed`, scripted delays are as
+    written, or as the environment says (SPEED_VARIABLE).
     """
+    factor = _speed() if speed is None else speed
 
     async def main() -> int:
         lanes = Lanes()
@@ -67,7 +73,7 @@ def run_attempt(
             supervisor=supervisor,
             lanes=lanes,
             app=app,
-            speed=speed,
+            speed=factor,
             force_lock=force_lock,
         )
         attempt = Attempt(launcher, EventBus())
@@ -83,6 +89,17 @@ def run_attempt(
         return Exit.STOPPED if attempt.stopped_hard else code
 
     return asyncio.run(main())
+
+
+def _speed() -> float:
+    text = os.environ.get(SPEED_VARIABLE, "1")
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = math.nan
+    if not 0 <= speed < math.inf:
+        raise InvalidInput("USAGE_VARIABLE", name=SPEED_VARIABLE, found=text)
+    return speed
 
 
 def _handle_signals(attempt: Attempt, output: Output) -> None:
@@ -180,6 +197,6 @@ class _Progress:
                 return tr("asks    a decision is needed: {id}", id=event.data.get("id"))
             case "warning" | "error":
                 code = event.data.get("code") or event.data.get("kind")
-                return one_line(str(code), dict(event.data)) if code else ""
+                return sentence_of(str(code), event.data) if code else ""
             case _:
                 return ""

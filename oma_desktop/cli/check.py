@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from oma_desktop.base.sentences import one_line
+from oma_desktop.base.sentences import describe
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.cli.files import read_bytes
-from oma_desktop.cli.output import Exit, Output
+from oma_desktop.cli.output import Exit, Output, readable, sentence_of
 from oma_desktop.model.checkfile import check_document
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.runfile import run_file_schema
+from oma_desktop.model.view import Problem
 
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
@@ -33,13 +34,22 @@ def run(options: argparse.Namespace, output: Output) -> int:
     report = check_document(read_bytes(options.path), name=options.path.name)
     problems: list[JsonObject] = []
     for problem in report.problems:
-        line = one_line(problem.code, dict(problem.facts))
-        problems.append({"path": problem.where, "message": line, "severity": problem.severity})
+        problems.append(_document(problem))
+        line = sentence_of(problem.code, problem.facts)
         output.line(f"{problem.where or options.path}: {line}")
     if output.as_json:
         output.document({"ok": report.ok, "kind": report.kind, "problems": list(problems)})
-    elif report.ok:
-        output.line(tr("{path}: a {kind} without problems.", path=options.path, kind=report.kind))
+    elif not problems:
+        output.line(tr("{path}: no problem found ({kind}).", path=options.path, kind=report.kind))
     else:
         output.line(ntr("{n} problem.", "{n} problems.", len(problems)))
     return Exit.OK if report.ok else Exit.FAILED
+
+
+def _document(problem: Problem) -> JsonObject:
+    sentence = describe(problem.code, readable(problem.facts))
+    message = " ".join(part for part in (sentence.title, sentence.detail) if part)
+    document: JsonObject = {"path": problem.where, "message": message}
+    if sentence.hint:
+        document["hint"] = sentence.hint
+    return {**document, "code": problem.code, "severity": problem.severity}

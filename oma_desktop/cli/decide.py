@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Literal, cast
 
 from oma_desktop.base.clock import SystemClock
-from oma_desktop.base.sentences import one_line
 from oma_desktop.base.text import tr
-from oma_desktop.cli.output import Exit, Output
+from oma_desktop.cli.files import must_be_file
+from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.model.approval import ApprovalDecision, Reviewer
-from oma_desktop.model.errors import ApprovalError, InvalidInput
+from oma_desktop.model.errors import ApprovalError
 from oma_desktop.model.json_value import JsonValue
 from oma_desktop.store.ledger import ApprovalLedger
 from oma_desktop.store.writers import writing
@@ -31,16 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Record the decision; exit 1 with the ledger's code when it was not recorded."""
-    if not options.path.is_file():
-        raise InvalidInput("PATH_NOT_FOUND", path=str(options.path))
+    must_be_file(options.path)
     verdict: Literal["approve", "reject"] = options.verdict
     reviewer: Reviewer = {"id": options.reviewer}
-    if options.name:
+    if options.name is not None:
         reviewer["displayName"] = options.name
     try:
         decision = _decide(options, verdict, reviewer)
     except ApprovalError as error:
-        line = one_line(error.code, error.facts)
+        line = sentence_of(error.code, error.facts)
         output.note(tr("not recorded: {code}: {message}", code=error.code, message=line))
         if output.as_json:
             output.document({"error": {"code": error.code, "message": f"{error.code}: {line}"}})

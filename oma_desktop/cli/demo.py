@@ -6,13 +6,15 @@ import argparse
 import importlib
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.text import tr
 from oma_desktop.cli.attempt import Attempt, exit_code, print_result, run_attempt
 from oma_desktop.cli.output import Output
-from oma_desktop.engine.sample import EFFECTS_FILE, RUN_ID, STORE_FILE, unpack_sample
+from oma_desktop.engine.sample import RUN_ID, STORE_FILE, unpack_sample
+from oma_desktop.model.errors import NotFound
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import TeamRunResult
 from oma_desktop.store.ledger import ApprovalLedger
@@ -26,8 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Describe the arguments."""
     parser.add_argument("--headless", action="store_true", help=tr("run without a window"))
     parser.add_argument("--fast", action="store_true", help=tr("without the delays of a real run"))
-    parser.add_argument("--store", type=Path, metavar="DIR", help=tr("folder of the run"))
-    parser.add_argument("--screenshot", type=Path, metavar="FILE", help=tr("save a picture"))
+    parser.add_argument(
+        "--store", type=Path, metavar="DIR", help=tr("folder of the run (default: a temporary one)")
+    )
+    parser.add_argument(
+        "--screenshot", type=Path, metavar="FILE", help=tr("save a picture of the window here")
+    )
     parser.add_argument(
         "--quit-after", type=float, metavar="S", help=tr("close the window after this many seconds")
     )
@@ -38,12 +44,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
     folder, origin = unpack_sample(options.store)
     output.note(tr("sample run in {folder}", folder=folder))
     if options.headless:
-        return _headless(options, folder, origin, output)
+        code = _headless(options, folder, origin, output)
+        if options.screenshot is not None:
+            _draw(folder, options.screenshot, output)
+        return code
     if not _has_display():
         code = _headless(options, folder, origin, output)
-        picture = options.screenshot or folder / "window.png"
-        if _draw(folder, picture):
-            output.note(tr("picture of the finished window: {path}", path=picture))
+        _draw(folder, options.screenshot or folder / "window.png", output)
         output.note(
             tr("There is no display here. To see it live, run `oma-desktop demo` on a desktop.")
         )
@@ -65,12 +72,15 @@ def _has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _draw(folder: Path, picture: Path) -> bool:
+def _draw(folder: Path, picture: Path, output: Output) -> None:
+    """Save a picture of the finished window, drawn offscreen, where the window is installed."""
     try:
         shots = importlib.import_module("oma_desktop.app.shots")
     except ImportError:
-        return False
-    return bool(shots.draw_store(folder / STORE_FILE, picture))
+        output.note(tr("No picture was saved: the window is not installed here."))
+        return
+    if shots.draw_store(folder / STORE_FILE, picture):
+        output.note(tr("picture of the finished window: {path}", path=picture))
 
 
 def _headless(options: argparse.Namespace, folder: Path, origin: Origin, output: Output) -> int:
@@ -86,7 +96,7 @@ def _headless(options: argparse.Namespace, folder: Path, origin: Origin, output:
         print_result(result, document, output)
         return exit_code(result)
 
-    speed = 0.0 if options.fast else 1.0
+    speed = 0.0 if options.fast else None
     return run_attempt(
         work, app="oma-desktop demo", output=output, speed=speed, force_lock=options.force_lock
     )
@@ -97,13 +107,10 @@ async def _first(
 ) -> tuple[TeamRunResult, JsonObject]:
     """Start the sample, or go on where an earlier, interrupted play of this folder ended."""
     if (folder / STORE_FILE).is_file():
-        return await _again(attempt, folder, origin)
+        with suppress(NotFound):  # an earlier play ended before its first save
+            return await _again(attempt, folder, origin)
     prepared = await attempt.launcher.new_run(
-        origin,
-        bus=attempt.bus,
-        store=folder / STORE_FILE,
-        run_id=RUN_ID,
-        effects=folder / EFFECTS_FILE,
+        origin, bus=attempt.bus, store=folder / STORE_FILE, run_id=RUN_ID
     )
     return await attempt.play(prepared)
 
@@ -112,7 +119,7 @@ async def _again(
     attempt: Attempt, folder: Path, origin: Origin
 ) -> tuple[TeamRunResult, JsonObject]:
     prepared = await attempt.launcher.saved_run(
-        origin, bus=attempt.bus, store=folder / STORE_FILE, effects=folder / EFFECTS_FILE
+        origin, bus=attempt.bus, store=folder / STORE_FILE, run_id=RUN_ID
     )
     return await attempt.play(prepared)
 

@@ -4,16 +4,42 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from oma_desktop.model.container import Container
 from oma_desktop.model.errors import InvalidInput
+from oma_desktop.store.file_calls import FileStamp
+from oma_desktop.store.file_reading import read_container
+
+
+def must_be_file(path: Path) -> Path:
+    """Return `path`; raises InvalidInput PATH_NOT_FOUND, PATH_IS_FOLDER or FILE_NOT_READABLE."""
+    try:
+        if path.is_dir():
+            raise InvalidInput("PATH_IS_FOLDER", path=str(path))
+        path.stat()
+    except OSError as error:
+        raise _refused(path, error) from error
+    except ValueError as error:  # a NUL in the name
+        raise InvalidInput("PATH_NOT_FOUND", path=str(path)) from error
+    return path
 
 
 def read_bytes(path: Path) -> bytes:
     """Return the whole file; raises InvalidInput naming the path and what the system said."""
     try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise InvalidInput("PATH_NOT_FOUND", path=str(path)) from None
-    except IsADirectoryError:
-        raise InvalidInput("PATH_IS_FOLDER", path=str(path)) from None
+        return must_be_file(path).read_bytes()
     except OSError as error:
-        raise InvalidInput("FILE_NOT_READABLE", path=str(path), detail=error.strerror) from None
+        raise _refused(path, error) from error
+
+
+def read_store(path: Path) -> tuple[Container, FileStamp | None]:
+    """Return a store that must exist, also while somebody writes it.
+
+    Raises InvalidInput as `must_be_file`, else as `read_container`.
+    """
+    return read_container(must_be_file(path))
+
+
+def _refused(path: Path, error: OSError) -> InvalidInput:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return InvalidInput("PATH_NOT_FOUND", path=str(path))
+    return InvalidInput("FILE_NOT_READABLE", path=str(path), detail=error.strerror or "?")

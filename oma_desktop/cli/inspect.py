@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from oma_desktop.base.sentences import one_line
 from oma_desktop.base.text import ntr, tr
-from oma_desktop.cli.files import read_bytes
-from oma_desktop.cli.output import Exit, Output
-from oma_desktop.model.container import parse_container
+from oma_desktop.cli.files import read_store
+from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.model.inspection import has_errors, inspect_container
 from oma_desktop.model.json_value import JsonObject, JsonValue
 
@@ -21,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Print the document of product.md 6; exit 2 when something in it has an error."""
-    container = parse_container(read_bytes(options.path), path=str(options.path))
+    container, _ = read_store(options.path)
     document = inspect_container(container)
     _say_problems(document, output)
     if output.as_json:
@@ -40,7 +38,7 @@ def _say_problems(document: JsonObject, output: Output) -> None:
     for problem in _objects(document.get("problems")):
         facts = problem.pop("facts", None)
         code = str(problem.get("code"))
-        line = one_line(code, {**facts} if isinstance(facts, dict) else {})
+        line = sentence_of(code, facts if isinstance(facts, dict) else {})
         problem["message"] = line
         severity = tr("error") if problem.get("severity") == "error" else tr("warning")
         output.note(
@@ -55,30 +53,38 @@ def _say_problems(document: JsonObject, output: Output) -> None:
 
 def _print_summary(document: JsonObject, output: Output) -> None:
     for run in _objects(document.get("checkpoints")):
-        counts = run.get("statusCounts")
-        states = (
-            ", ".join(f"{n} {s}" for s, n in counts.items()) if isinstance(counts, dict) else ""
-        )
-        output.line(
-            tr(
-                "run {run}  attempt {attempt}  checkpoint v{version}  saved {saved}",
-                run=run.get("runId") or run.get("key"),
-                attempt=run.get("attempt") or "?",
-                version=run.get("version") or "?",
-                saved=run.get("createdAt") or "?",
-            )
-        )
-        output.line(f"  {states}")
-        for task in _objects(run.get("tasks")):
-            output.line(
-                f"  {task.get('status')!s:12} {task.get('title')}  [{task.get('assignee') or '-'}]"
-            )
+        if run.get("readable"):
+            _print_run(run, output)
+        else:
+            output.line(tr("{key}: cannot be read, see the problem", key=run.get("key")))
     approvals = _objects(document.get("approvals"))
-    pending = sum(a.get("state") == "pending" for a in approvals)
+    undecided = sum(a.get("state") == "pending" for a in approvals)
     output.line(
-        ntr("{n} approval request", "{n} approval requests", len(approvals))
-        + tr(", {pending} undecided", pending=pending)
+        ntr(
+            "{n} approval request, {undecided} undecided",
+            "{n} approval requests, {undecided} undecided",
+            len(approvals),
+            undecided=undecided,
+        )
     )
     keys = document.get("sharedMemoryKeys")
     if isinstance(keys, list) and keys:
         output.line(ntr("{n} shared-memory key", "{n} shared-memory keys", len(keys)))
+
+
+def _print_run(run: JsonObject, output: Output) -> None:
+    output.line(
+        tr(
+            "run {run}  attempt {attempt}  checkpoint v{version}  saved {saved}",
+            run=run.get("runId") or run.get("key"),
+            attempt=run.get("attempt") or "?",
+            version=run.get("version") or "?",
+            saved=run.get("createdAt") or "?",
+        )
+    )
+    counts = run.get("statusCounts")
+    if isinstance(counts, dict):
+        output.line("  " + ", ".join(f"{n} {status}" for status, n in counts.items()))
+    for task in _objects(run.get("tasks")):
+        assignee = task.get("assignee") or "-"
+        output.line(f"  {task.get('status')!s:12} {task.get('title')}  [{assignee}]")

@@ -9,16 +9,17 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from typing_extensions import override
 
 from oma_desktop import __version__
-from oma_desktop.base.sentences import describe
-from oma_desktop.base.text import LANGUAGES, N_, set_language, tr
-from oma_desktop.cli.output import Exit, Output
-from oma_desktop.model.errors import InvalidInput, Locked, OmaError
+from oma_desktop.base.text import N_, set_language, tr
+from oma_desktop.cli.output import Exit, Output, exit_of
+from oma_desktop.model.errors import InvalidInput, OmaError
+from oma_desktop.model.nearest import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Command:
         return importlib.import_module(f"oma_desktop.cli.{self.module}")
 
 
-COMMANDS = (
+COMMANDS: Final = (
     Command("demo", "demo", N_("Play the bundled sample run on the real engine.")),
     Command("run", "run", N_("Run a run file to its end or to a suspension.")),
     Command("restore", "restore", N_("Resume a run, or show what a resume would do.")),
@@ -44,68 +45,81 @@ COMMANDS = (
     Command("reject", "decide", N_("Reject one request, bound to the hash you read.")),
     Command("check", "check", N_("Check a run file, plan, store or journal.")),
 )
+NAMES: Final = tuple(command.name for command in COMMANDS)
 
 
 class _Parser(argparse.ArgumentParser):
-    """Wrong usage is an error like any other: one line, exit 2."""
+    """Wrong usage is an error like any other: one line, exit 2. Nothing may be abbreviated."""
 
     @override
     def error(self, message: str) -> NoReturn:
         raise InvalidInput("USAGE", detail=message, command=self.prog)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Build the parser; the modules of all commands describe their own arguments."""
+def build_parser(wanted: str | None = None) -> argparse.ArgumentParser:
+    """Build the parser; only the module of the command that is `wanted` is imported."""
     parser = _Parser(
         prog="oma-desktop",
         description=tr("Supervise, steer and resume long multi-agent runs."),
         epilog=tr(
             "Without a command the window opens; paths are store files, run files or folders."
         ),
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"oma-desktop {__version__}")
     commands = parser.add_subparsers(dest="command", metavar=tr("COMMAND"), parser_class=_Parser)
     for command in COMMANDS:
+        summary = tr(command.summary)
         sub = commands.add_parser(
-            command.name, help=tr(command.summary), description=tr(command.summary)
+            command.name, help=summary, description=summary, allow_abbrev=False
         )
-        sub.add_argument("--json", action="store_true", help=tr("print one JSON document"))
-        sub.add_argument(
-            "--force-lock",
-            action="store_true",
-            help=tr("take over a lock whose owner cannot be told (see the message of exit code 4)"),
-        )
-        command.load().add_arguments(sub, command.name)
-        sub.set_defaults(handler=command)
+        if command.name == wanted:
+            _describe(sub, command)
     return parser
+
+
+def _describe(parser: argparse.ArgumentParser, command: Command) -> None:
+    parser.add_argument("--json", action="store_true", help=tr("print exactly one JSON document"))
+    parser.add_argument(
+        "--force-lock",
+        action="store_true",
+        help=tr("take over a lock whose owner cannot be told (see the message of exit code 4)"),
+    )
+    command.load().add_arguments(parser, command.name)
+    parser.set_defaults(handler=command)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; never raises, never prints a traceback."""
-    _choose_language()
-    if not arguments or (
-        arguments[0] not in {c.name for c in COMMANDS} and not arguments[0].startswith("-")
-    ):
-        return _window(list(arguments))
-    as_json = "--json" in arguments
-    output = Output(as_json=as_json)
+    output = Output(as_json="--json" in arguments)
     try:
-        options = build_parser().parse_args(arguments)
-        if not hasattr(options, "handler"):
-            return _window([])
-        handler: Callable[[argparse.Namespace, Output], int] = options.handler.load().run
-        return int(handler(options, output))
+        _choose_language()
+        return int(_dispatch(list(arguments), output))
     except OmaError as error:
         output.error(error)
-        return Exit.BUSY if isinstance(error, Locked) else Exit.USAGE
+        return exit_of(error)
     except BrokenPipeError:
         # The reader of our output went away (`| head`): not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
     except KeyboardInterrupt:
         return Exit.STOPPED
+    except SystemExit as end:  # argparse after --help and --version
+        return Exit.OK if end.code in (None, 0) else Exit.USAGE
     except Exception as bug:  # noqa: BLE001 - the command boundary (house.md 2.6)
         return _unexpected(bug, output)
+
+
+def _dispatch(arguments: list[str], output: Output) -> int:
+    first = arguments[0] if arguments else ""
+    if first not in NAMES and not first.startswith("-"):
+        return _window(arguments)
+    command = next((word for word in arguments if word in NAMES), None)
+    options = build_parser(command).parse_args(arguments)
+    if not hasattr(options, "handler"):
+        return _window([])
+    handler: Callable[[argparse.Namespace, Output], int] = options.handler.load().run
+    return handler(options, output)
 
 
 def _unexpected(bug: Exception, output: Output) -> int:
@@ -117,24 +131,31 @@ def _unexpected(bug: Exception, output: Output) -> int:
 
 def _window(paths: list[str]) -> int:
     """Open the window; its package is found by name because the command line knows no Qt."""
-    missing = [p for p in paths if not os.path.exists(p)]  # noqa: PTH110 - a yes or no
-    if missing:
-        Output(as_json=False).error(InvalidInput("PATH_NOT_FOUND", path=missing[0]))
-        return Exit.USAGE
+    for path in paths:
+        if not Path(path).exists():
+            raise _nothing_there(path)
     try:
         window = importlib.import_module("oma_desktop.app.main")
     except ImportError as error:
-        sentence = describe("WINDOW_NOT_AVAILABLE", {"detail": str(error)})
-        Output(as_json=False).note(f"{sentence.title} {sentence.detail} {sentence.hint}")
-        return Exit.USAGE
+        raise InvalidInput("WINDOW_NOT_AVAILABLE", detail=str(error)) from error
     return int(window.run(paths))
 
 
+def _nothing_there(path: str) -> InvalidInput:
+    """A word that is no path may have been meant as a command."""
+    meant = nearest(path, NAMES) if Path(path).name == path else None
+    if meant is not None:
+        return InvalidInput("COMMAND_UNKNOWN", found=path, nearest=meant)
+    return InvalidInput("PATH_NOT_FOUND", path=path)
+
+
 def _choose_language() -> None:
-    """`OMA_DESKTOP_LANG` or the usual locale variables."""
+    """`OMA_DESKTOP_LANG` or the usual locale variables; English where there is no translation."""
     for name in ("OMA_DESKTOP_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
         value = os.environ.get(name, "").split(".")[0]
         if value:
-            set_language("zh_CN" if value.startswith("zh") else value)
-            return
-    set_language(LANGUAGES[0])
+            break
+    try:
+        set_language("zh_CN" if value.startswith("zh") else "en")
+    except OSError:
+        set_language("en")

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Final, TextIO
 
-from oma_desktop.base.sentences import describe
+from oma_desktop.base.sentences import describe, one_line
 from oma_desktop.base.text import tr
-from oma_desktop.model.errors import OmaError
+from oma_desktop.model.errors import (
+    ApprovalError,
+    ChangedOnDisk,
+    EngineError,
+    Locked,
+    OmaError,
+    PlanRejected,
+    WriteFailed,
+)
 from oma_desktop.model.json_text import stringify
 from oma_desktop.model.json_value import JsonObject, JsonValue
 
@@ -25,6 +36,17 @@ class Exit(IntEnum):
     STOPPED = 130
 
 
+def exit_of(error: OmaError) -> Exit:
+    """Return the exit code of an error that ended a command."""
+    if isinstance(error, Locked | ChangedOnDisk):
+        return Exit.BUSY
+    if isinstance(error, PlanRejected):
+        return Exit.USAGE
+    if isinstance(error, ApprovalError | EngineError | WriteFailed):
+        return Exit.FAILED
+    return Exit.UNEXPECTED if error.code == "UNEXPECTED" else Exit.USAGE
+
+
 class Output:
     """Writes for one command. With `as_json`, stdout gets exactly one document."""
 
@@ -32,43 +54,77 @@ class Output:
         self.as_json = as_json
 
     def document(self, value: JsonValue) -> None:
-        """Print the document of the command, indented, valid for every JSON reader."""
-        text = stringify(value)
-        pretty = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-        self._write(pretty)
+        """Print a document, indented, valid for every JSON reader whatever the terminal can show.
+
+        Characters that could steer or deceive a terminal are written as JSON escapes.
+        """
+        plain = json.loads(stringify(value))
+        text = _IN_JSON.sub(_escape, json.dumps(plain, ensure_ascii=False, indent=2))
+        if _printable(text, sys.stdout.encoding) != text:
+            text = json.dumps(plain, indent=2)
+        _write(sys.stdout, text)
 
     def line(self, text: str = "") -> None:
-        """Print one line of plain output; nothing with --json."""
+        """Print one line of plain output; nothing with --json. What is no plain text is escaped."""
         if not self.as_json:
-            self._write(text)
+            _write(sys.stdout, harmless(text))
 
     def note(self, text: str) -> None:
-        """Say something beside the result: progress, places, warnings."""
-        sys.stderr.write(_printable(text, sys.stderr.encoding) + "\n")
-        sys.stderr.flush()
+        """Say something beside the result, as one line: progress, places, warnings."""
+        _write(sys.stderr, harmless(text))
 
     def error(self, error: OmaError) -> None:
         """Say one clear line: what is wrong, where, what to do; with --json also the document."""
-        sentence = describe(error.code, error.facts)
-        parts = [p for p in (sentence.title, sentence.detail, sentence.hint) if p]
-        self.note(tr("oma-desktop: {message}", message=" ".join(parts).replace("\n", " ")))
+        self.note(tr("oma-desktop: {message}", message=sentence_of(error.code, error.facts)))
         if self.as_json:
-            document: JsonObject = {"code": error.code, "message": sentence.title}
-            if sentence.detail:
-                document["message"] = f"{sentence.title} {sentence.detail}"
-            where = error.facts.get("where") or error.facts.get("path")
-            if where:
-                document["where"] = str(where)
-            if sentence.hint:
-                document["hint"] = sentence.hint
-            self.document({"error": document})
+            self.document({"error": _error_document(error)})
 
-    def _write(self, text: str) -> None:
-        sys.stdout.write(_printable(text, sys.stdout.encoding) + "\n")
-        sys.stdout.flush()
+
+def sentence_of(code: str, facts: Mapping[str, object]) -> str:
+    """Return title, detail and hint of a code as one line."""
+    return " ".join(one_line(code, readable(facts)).split())
+
+
+def readable(facts: Mapping[str, object]) -> dict[str, object]:
+    """Return facts with lists as people write them."""
+    return {
+        k: ", ".join(map(str, v)) if isinstance(v, list | tuple | set | frozenset) else v
+        for k, v in facts.items()
+    }
+
+
+def _error_document(error: OmaError) -> JsonObject:
+    sentence = describe(error.code, readable(error.facts))
+    message = " ".join(p for p in (sentence.title, sentence.detail) if p)
+    document: JsonObject = {"code": error.code, "message": message}
+    where = error.facts.get("where") or error.facts.get("place") or error.facts.get("path")
+    if where:
+        document["where"] = str(where)
+    if sentence.hint:
+        document["hint"] = sentence.hint
+    return document
+
+
+_DECEIVING: Final = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_IN_JSON: Final = re.compile(f"[{_DECEIVING}]")
+_IN_LINES: Final = re.compile(rf"[\x00-\x1f{_DECEIVING}]")
+
+
+def harmless(text: str) -> str:
+    """Return text of a run as one line that cannot steer a terminal or turn its direction."""
+    return _IN_LINES.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _write(out: TextIO, text: str) -> None:
+    out.write(_printable(text, out.encoding) + "\n")
+    out.flush()
 
 
 def _printable(text: str, encoding: str | None) -> str:
-    """Lone surrogates and characters the terminal cannot show become escapes, never an error."""
+    """Characters the terminal cannot show become escapes, never an error."""
     codec = encoding or "utf-8"
     return text.encode(codec, "backslashreplace").decode(codec)

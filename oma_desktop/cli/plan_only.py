@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import argparse
+from typing import cast
 
 from oma_desktop.base.clock import SystemClock
-from oma_desktop.base.sentences import one_line
+from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.base.text import ntr, tr
-from oma_desktop.cli.output import Exit, Output
-from oma_desktop.engine.launch import declared_effects
+from oma_desktop.cli.files import read_store
+from oma_desktop.cli.output import Exit, Output, sentence_of
+from oma_desktop.engine.restore import may_reopen, reopened
+from oma_desktop.engine.run_files import declared_effects, read_files, saved_key
 from oma_desktop.model.approval_views import read_ledger, valid_rows
-from oma_desktop.model.checkpoint import DEFAULT_CHECKPOINT_KEY
+from oma_desktop.model.checkpoint import CheckpointSnapshot
 from oma_desktop.model.checkpoint_loader import load_snapshot_text
 from oma_desktop.model.container import Container
-from oma_desktop.model.errors import InvalidInput, NotFound
 from oma_desktop.model.json_value import JsonObject
-from oma_desktop.model.keys import checkpoint_key, is_checkpoint_key
 from oma_desktop.model.resume import CallItem, ResumePlan, TaskItem
 from oma_desktop.model.resume_document import plan_document
 from oma_desktop.model.resume_rules import resume_plan
-from oma_desktop.store.file_reading import read_container
 from oma_desktop.store.origin import Origin
+from oma_desktop.store.read_only import ReadOnlyStore
+from oma_desktop.store.rows import Row
 
 
 def print_plan(options: argparse.Namespace, output: Output) -> int:
     """Print what a restore would do. Raises NotFound, InvalidInput, Corrupt."""
-    if not options.store.is_file():
-        raise NotFound("STORE_MISSING", path=str(options.store))
-    container, _ = read_container(options.store)
-    key = _key(container, options)
-    entry = next(e for e in container.entries if e.key == key)
-    loaded = load_snapshot_text(entry.value, where=key)
-    plan = resume_plan(
-        loaded.snapshot,
-        valid_rows(read_ledger(container)),
-        effects=declared_effects(
-            options.store,
-            clock=SystemClock(),
-            origin=Origin(options.runfile, options.team, options.script),
-        ),
-        problems=loaded.problems,
-    )
+    container, stamp = read_store(options.store)
+    rows = [Row(entry).public for entry in container.entries]
+    store = ReadOnlyStore(options.store, entries=rows, stamp=stamp, problems=container.problems)
+    key = _key(options, store)
+    plan = _plan(options, container, key)
     if output.as_json:
         output.document(_document(plan))
     else:
@@ -48,32 +39,43 @@ def print_plan(options: argparse.Namespace, output: Output) -> int:
     return Exit.OK
 
 
+def _key(options: argparse.Namespace, store: ReadOnlyStore) -> str:
+    """Choose the checkpoint exactly as the restore will."""
+    origin = _named(options)
+    files = None if origin.is_empty else read_files(origin)
+    return saved_key(store, path=options.store, key=options.key, run_id=options.run_id, files=files)
+
+
+def _named(options: argparse.Namespace) -> Origin:
+    return Origin(options.runfile, options.team, options.script)
+
+
+def _plan(options: argparse.Namespace, container: Container, key: str) -> ResumePlan:
+    entry = next(e for e in reversed(container.entries) if e.key == key)
+    loaded = load_snapshot_text(entry.value, where=key)
+    effects = declared_effects(options.store, clock=SystemClock(), origin=_named(options), key=key)
+    snapshot = _reopened(loaded.snapshot) if options.retry_failed else loaded.snapshot
+    approvals = valid_rows(read_ledger(container))
+    return resume_plan(snapshot, approvals, effects=effects, problems=loaded.problems)
+
+
+def _reopened(snapshot: CheckpointSnapshot) -> CheckpointSnapshot:
+    """Return the snapshot as `--retry-failed` will take it up."""
+    now = to_ms_iso(SystemClock().now())
+    queue = snapshot["queue"]
+    tasks = [reopened(task, now) if may_reopen(task) else task for task in queue["tasks"]]
+    return cast("CheckpointSnapshot", {**snapshot, "queue": {**queue, "tasks": tasks}})
+
+
 def _document(plan: ResumePlan) -> JsonObject:
     document = plan_document(plan)
     problems = document.get("problems")
     for problem in problems if isinstance(problems, list) else []:
-        if isinstance(problem, dict) and not problem.get("message"):
+        if isinstance(problem, dict):
             facts = problem.pop("facts", None)
             code = str(problem.get("code"))
-            problem["message"] = one_line(code, {**facts} if isinstance(facts, dict) else {})
+            problem["message"] = sentence_of(code, facts if isinstance(facts, dict) else {})
     return document
-
-
-def _key(container: Container, options: argparse.Namespace) -> str:
-    """Choose the checkpoint: as named, else the default key, else the only one."""
-    keys = [e.key for e in container.entries if is_checkpoint_key(e.key)]
-    wanted = options.key or (checkpoint_key(options.run_id) if options.run_id else None)
-    if wanted is None and DEFAULT_CHECKPOINT_KEY in keys:
-        wanted = DEFAULT_CHECKPOINT_KEY
-    if wanted is None:
-        if len(keys) > 1:
-            raise InvalidInput("CHECKPOINT_AMBIGUOUS", keys=", ".join(keys))
-        if not keys:
-            raise NotFound("CHECKPOINT_NOT_FOUND", path=str(options.store))
-        wanted = keys[0]
-    if wanted not in keys:
-        raise NotFound("CHECKPOINT_NOT_FOUND", path=str(options.store), key=wanted)
-    return str(wanted)
 
 
 def _print(plan: ResumePlan, output: Output) -> None:
@@ -97,7 +99,7 @@ def _print(plan: ResumePlan, output: Output) -> None:
     _calls(output, tr("MAY RUN TWICE"), plan.may_run_twice)
     _tasks(output, tr("stays failed"), plan.stay_failed)
     for problem in plan.problems:
-        output.line("  " + one_line(problem.code, dict(problem.facts)))
+        output.line("  " + sentence_of(problem.code, problem.facts))
     n = len(plan.may_run_twice)
     output.line(ntr("{n} call may run twice.", "{n} calls may run twice.", n))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from oma_desktop.base.text import tr
 from oma_desktop.cli.attempt import Attempt, exit_code, print_result, run_attempt, say_endpoints
+from oma_desktop.cli.files import must_be_file
 from oma_desktop.cli.output import Output
 from oma_desktop.cli.plan_only import print_plan
 from oma_desktop.cli.run import add_file_arguments
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Resume; exit 0 ok, 1 failed or rejected, 3 suspended."""
+    must_be_file(options.store)
     if options.plan_only:
         return print_plan(options, output)
     origin = Origin(run_file=options.runfile, team=options.team, script=options.script)

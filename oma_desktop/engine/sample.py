@@ -7,6 +7,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
+from oma_desktop.model.errors import Conflict
+from oma_desktop.store.atomic import write_failed
 from oma_desktop.store.origin import Origin
 
 RUN_ID: Final = "sample"
@@ -17,16 +19,40 @@ _SCRIPT: Final = "script.json"
 
 
 def unpack_sample(folder: Path | None) -> tuple[Path, Origin]:
-    """Copy the sample's files into `folder`, or into a fresh temporary one. Blocking."""
+    """Copy the sample's files into `folder`, or into a fresh temporary one. Blocking.
+
+    Nothing of anybody else is overwritten: raises Conflict SAMPLE_FOLDER_TAKEN when the folder
+    holds another run file, or a store that is not the sample's; WriteFailed.
+    """
     place = folder or Path(tempfile.mkdtemp(prefix="oma-sample-"))
-    place.mkdir(parents=True, exist_ok=True)
-    for name in (_RUN_FILE, _SCRIPT):
-        source = resources.files("resources") / "sample" / name
-        (place / name).write_bytes(source.read_bytes())
-    return place, Origin(run_file=place / _RUN_FILE, script=place / _SCRIPT)
+    files = {
+        place / name: (resources.files("resources") / "sample" / name).read_bytes()
+        for name in (_RUN_FILE, _SCRIPT)
+    }
+    try:
+        _refuse_foreign(place, files)
+        place.mkdir(parents=True, exist_ok=True)
+        for path, data in files.items():
+            path.write_bytes(data)
+        (place / EFFECTS_FILE).touch()
+    except OSError as error:
+        raise write_failed(error, place) from error
+    return place, Origin(run_file=place / _RUN_FILE)
+
+
+def _refuse_foreign(place: Path, files: dict[Path, bytes]) -> None:
+    for path, data in files.items():
+        if path.exists() and path.read_bytes() != data:
+            raise Conflict("SAMPLE_FOLDER_TAKEN", path=str(path))
+    store = place / STORE_FILE
+    if store.exists() and not all(path.exists() for path in files):
+        raise Conflict("SAMPLE_FOLDER_TAKEN", path=str(store))
 
 
 def effects_beside(store: Path) -> Path | None:
-    """Return the sample's log of what its tools did, where there is one beside the store."""
+    """Return the log of what scripted tools really did, where there is one beside the store.
+
+    The sample makes an empty one; whoever wants to prove something of another scripted run may too.
+    """
     effects = store.parent / EFFECTS_FILE
     return effects if effects.is_file() else None

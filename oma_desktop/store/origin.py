@@ -1,21 +1,24 @@
 """Which files a run was started from, kept beside its store so that a resume finds them.
 
-`<store>.origin.json` holds paths only, relative to the store where that is possible. Nothing
-depends on it: without it a person names the files again.
+`<store>.origin.json` holds paths only, per checkpoint key, relative to the store where that is
+possible. Nothing depends on it: without it a person names the files again.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from oma_desktop.model.errors import OmaError
 from oma_desktop.model.json_text import encode, parse
-from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.store.atomic import write_atomic
 
-SUFFIX = ".origin.json"
+SUFFIX: Final = ".origin.json"
+_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,37 +40,72 @@ def origin_path(store: Path) -> Path:
     return store.with_name(store.name + SUFFIX)
 
 
-def write_origin(store: Path, origin: Origin) -> None:
-    """Remember where the run came from. Raises WriteFailed."""
+def write_origin(store: Path, key: str, origin: Origin) -> None:
+    """Remember where the run under `key` came from; other runs of the store stay remembered.
+
+    Raises WriteFailed.
+    """
     base = store.resolve().parent
-    document: JsonObject = {"version": 1}
-    for name in ("run_file", "team", "script"):
+    paths: JsonObject = {}
+    for name, json_name in _JSON_NAMES.items():
         path: Path | None = getattr(origin, name)
         if path is not None:
-            document[_JSON_NAMES[name]] = _relative(path.resolve(), base)
+            paths[json_name] = _relative(path.resolve(), base)
+    runs = {**_read_runs(store), key: paths}
+    document: JsonObject = {"version": _VERSION, "runs": runs}
     write_atomic(origin_path(store), encode(document) + b"\n")
 
 
-def read_origin(store: Path) -> Origin:
-    """Return what is known; an absent, damaged or foreign sidecar is no error and names nothing."""
+def forget_origin(store: Path, key: str) -> None:
+    """Drop what is remembered of a run that was never saved. Raises WriteFailed."""
+    runs = _read_runs(store)
+    if runs.pop(key, None) is None:
+        return
+    if runs:
+        document: JsonObject = {"version": _VERSION, "runs": runs}
+        write_atomic(origin_path(store), encode(document) + b"\n")
+        return
+    with suppress(OSError):
+        origin_path(store).unlink()
+
+
+def read_origin(store: Path, key: str | None = None) -> Origin:
+    """Return what is known; an absent, damaged or foreign sidecar is no error and names nothing.
+
+    Without a key the answer is that of all runs of the store, when they were started from the same
+    files. Files that are gone are not named.
+    """
+    runs = _read_runs(store)
+    if key is not None:
+        return _origin(runs.get(key), store)
+    found = {_origin(paths, store) for paths in runs.values()}
+    return found.pop() if len(found) == 1 else Origin()
+
+
+def _read_runs(store: Path) -> JsonObject:
     try:
         document = parse(origin_path(store).read_bytes(), where=str(origin_path(store)))
     except (OSError, OmaError):
-        return Origin()
-    if not isinstance(document, dict) or document.get("version") != 1:
-        return Origin()
+        return {}
+    if not isinstance(document, dict) or document.get("version") != _VERSION:
+        return {}
+    runs = document.get("runs")
+    return runs if isinstance(runs, dict) else {}
+
+
+def _origin(paths: JsonValue, store: Path) -> Origin:
     base = store.resolve().parent
     found: dict[str, Path] = {}
     for name, json_name in _JSON_NAMES.items():
-        text = document.get(json_name)
-        if isinstance(text, str) and text:
+        text = paths.get(json_name) if isinstance(paths, dict) else None
+        if isinstance(text, str) and text and "\x00" not in text:
             path = (base / text).resolve()
             if path.is_file():
                 found[name] = path
     return Origin(**found)
 
 
-_JSON_NAMES = {"run_file": "runFile", "team": "team", "script": "script"}
+_JSON_NAMES: Final = {"run_file": "runFile", "team": "team", "script": "script"}
 
 
 def _relative(path: Path, base: Path) -> str:

@@ -7,6 +7,14 @@ SENTENCES = {
         N_("This command line cannot be understood: {detail}."),
         hint=N_("See `{command} --help`."),
     ),
+    "USAGE_VARIABLE": Sentence(
+        N_("The environment variable {name} is not a number from 0 on: {found}."),
+        hint=N_("Correct it or remove it."),
+    ),
+    "COMMAND_UNKNOWN": Sentence(
+        N_("{found} is neither a command nor a file or folder."),
+        hint=N_("Did you mean `{nearest}`? `oma-desktop --help` lists the commands."),
+    ),
     "PATH_NOT_FOUND": Sentence(
         N_("There is nothing at {path}."), hint=N_("Check the spelling of the path.")
     ),
@@ -16,6 +24,26 @@ SENTENCES = {
     ),
     "FILE_NOT_READABLE": Sentence(
         N_("{path} cannot be read: {detail}."), hint=N_("Check the rights of the file.")
+    ),
+    "RUNFILE_UNREADABLE": Sentence(
+        N_("The run file {path} cannot be read: {found}."),
+        N_("Nothing was changed."),
+        N_("Check the spelling of the path and the rights of the file."),
+    ),
+    "RESTORE_NEEDS_FILES": Sentence(
+        N_("It is not known which run file or script {path} was started from."),
+        N_("Nothing was changed."),
+        N_("Name the run file, or the script with --script."),
+    ),
+    "CHECKPOINT_NOT_FOUND": Sentence(
+        N_("{path} holds no run to go on with ({key})."),
+        N_("Nothing was changed."),
+        N_("Look with `oma-desktop inspect`; a new run is started with `oma-desktop run`."),
+    ),
+    "SAMPLE_FOLDER_TAKEN": Sentence(
+        N_("{path} is not from this sample."),
+        N_("Nothing was changed."),
+        N_("Choose an empty folder for the sample."),
     ),
     "UNEXPECTED": Sentence(
         N_("Something unexpected happened inside the program: {kind}: {detail}"),
