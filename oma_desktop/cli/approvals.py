@@ -9,7 +9,7 @@ from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.cli.files import read_store
-from oma_desktop.cli.output import Exit, Output, sentence_of
+from oma_desktop.cli.output import Exit, Output, problem_line
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.projection import project_store
 from oma_desktop.model.view import ApprovalView, Owner, OwnerKind
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     )
     for approval in view.approvals:
         if approval.problem is not None:
-            what = sentence_of(approval.problem.code, approval.problem.facts)
+            what = problem_line(approval.problem)
             output.note(tr("{id}: {problem}", id=approval.id, problem=what))
     if output.as_json:
         output.document({"approvals": [_document(a) for a in view.approvals]})
@@ -73,7 +73,7 @@ def _document(approval: ApprovalView) -> JsonObject:
     if approval.problem is not None:
         document["problem"] = {
             "code": approval.problem.code,
-            "message": sentence_of(approval.problem.code, approval.problem.facts),
+            "message": problem_line(approval.problem),
         }
     return document
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from oma_desktop.base.sentences import describe
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.cli.files import read_bytes
-from oma_desktop.cli.output import Exit, Output, readable, sentence_of
+from oma_desktop.cli.output import Exit, Output, placed, problem_facts, problem_line
 from oma_desktop.model.checkfile import check_document
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject
@@ -35,8 +35,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     problems: list[JsonObject] = []
     for problem in report.problems:
         problems.append(_document(problem))
-        line = sentence_of(problem.code, problem.facts)
-        output.line(f"{problem.where or options.path}: {line}")
+        output.line(placed(problem_line(problem), problem.where or str(options.path)))
     if output.as_json:
         output.document({"ok": report.ok, "kind": report.kind, "problems": list(problems)})
     elif not problems:
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _document(problem: Problem) -> JsonObject:
-    sentence = describe(problem.code, readable(problem.facts))
+    sentence = describe(problem.code, problem_facts(problem))
     message = " ".join(part for part in (sentence.title, sentence.detail) if part)
     document: JsonObject = {"path": problem.where, "message": message}
     if sentence.hint:

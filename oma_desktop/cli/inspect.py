@@ -7,7 +7,7 @@ from pathlib import Path
 
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.cli.files import read_store
-from oma_desktop.cli.output import Exit, Output, sentence_of
+from oma_desktop.cli.output import Exit, Output, filled, placed
 from oma_desktop.model.inspection import has_errors, inspect_container
 from oma_desktop.model.json_value import JsonObject, JsonValue
 
@@ -35,20 +35,10 @@ def _objects(value: JsonValue) -> list[JsonObject]:
 
 def _say_problems(document: JsonObject, output: Output) -> None:
     """Fill each problem's message from the catalogue and say it on stderr."""
-    for problem in _objects(document.get("problems")):
-        facts = problem.pop("facts", None)
-        code = str(problem.get("code"))
-        line = sentence_of(code, facts if isinstance(facts, dict) else {})
-        problem["message"] = line
+    for problem in filled(document.get("problems")):
         severity = tr("error") if problem.get("severity") == "error" else tr("warning")
-        output.note(
-            tr(
-                "{severity}: {where}: {message}",
-                severity=severity,
-                where=problem.get("where") or tr("store"),
-                message=line,
-            )
-        )
+        line = placed(str(problem["message"]), str(problem.get("where") or ""))
+        output.note(tr("{severity}: {message}", severity=severity, message=line))
 
 
 def _print_summary(document: JsonObject, output: Output) -> None:

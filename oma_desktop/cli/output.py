@@ -22,6 +22,7 @@ from oma_desktop.model.errors import (
 )
 from oma_desktop.model.json_text import stringify
 from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.model.view import Problem
 
 
 class Exit(IntEnum):
@@ -75,14 +76,45 @@ class Output:
 
     def error(self, error: OmaError) -> None:
         """Say one clear line: what is wrong, where, what to do; with --json also the document."""
-        self.note(tr("oma-desktop: {message}", message=sentence_of(error.code, error.facts)))
+        message = sentence_of(error.code, error.facts)
+        place = str(error.facts.get("path") or error.facts.get("where") or "")
+        self.note(tr("oma-desktop: {message}", message=placed(message, place)))
         if self.as_json:
             self.document({"error": _error_document(error)})
+
+
+def placed(message: str, place: str) -> str:
+    """Return the message with its place in front, unless the message names it itself."""
+    return message if place in message else f"{place}: {message}"
+
+
+def filled(problems: JsonValue) -> list[JsonObject]:
+    """Give findings of a document, which hold code and facts, their message instead of the facts.
+
+    Changes the document; returns its findings.
+    """
+    found = [p for p in problems if isinstance(p, dict)] if isinstance(problems, list) else []
+    for problem in found:
+        facts = problem.pop("facts", None)
+        place = {"where": problem.get("where")}
+        known = {**place, **facts} if isinstance(facts, dict) else place
+        problem["message"] = sentence_of(str(problem.get("code")), known)
+    return found
 
 
 def sentence_of(code: str, facts: Mapping[str, object]) -> str:
     """Return title, detail and hint of a code as one line."""
     return " ".join(one_line(code, readable(facts)).split())
+
+
+def problem_facts(problem: Problem) -> dict[str, object]:
+    """Return the facts of a finding with its place: sentences of single errors name it too."""
+    return readable({"where": problem.where, **problem.facts})
+
+
+def problem_line(problem: Problem) -> str:
+    """Return the whole sentence of a finding as one line."""
+    return sentence_of(problem.code, problem_facts(problem))
 
 
 def readable(facts: Mapping[str, object]) -> dict[str, object]:

@@ -9,7 +9,7 @@ from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.cli.files import read_store
-from oma_desktop.cli.output import Exit, Output, sentence_of
+from oma_desktop.cli.output import Exit, Output, filled, problem_line
 from oma_desktop.engine.restore import may_reopen, reopened
 from oma_desktop.engine.run_files import declared_effects, read_files, saved_key
 from oma_desktop.model.approval_views import read_ledger, valid_rows
@@ -69,12 +69,7 @@ def _reopened(snapshot: CheckpointSnapshot) -> CheckpointSnapshot:
 
 def _document(plan: ResumePlan) -> JsonObject:
     document = plan_document(plan)
-    problems = document.get("problems")
-    for problem in problems if isinstance(problems, list) else []:
-        if isinstance(problem, dict):
-            facts = problem.pop("facts", None)
-            code = str(problem.get("code"))
-            problem["message"] = sentence_of(code, facts if isinstance(facts, dict) else {})
+    filled(document.get("problems"))
     return document
 
 
@@ -99,7 +94,7 @@ def _print(plan: ResumePlan, output: Output) -> None:
     _calls(output, tr("MAY RUN TWICE"), plan.may_run_twice)
     _tasks(output, tr("stays failed"), plan.stay_failed)
     for problem in plan.problems:
-        output.line("  " + sentence_of(problem.code, problem.facts))
+        output.line("  " + problem_line(problem))
     n = len(plan.may_run_twice)
     output.line(ntr("{n} call may run twice.", "{n} calls may run twice.", n))
 
