@@ -38,6 +38,7 @@ from oma_desktop.viewmodel.runs import GroupRow, RunGroup, RunRow
 
 Index = QModelIndex | QPersistentModelIndex
 GROUP_HEIGHT: Final = 24
+STRIP_FROM: Final = 300  # width of a one-line row that has room for the strip
 _LIVE: Final = frozenset({RunState.RUNNING, RunState.SUSPENDING})
 
 
@@ -207,11 +208,8 @@ def _paint_compact(painter: QPainter, rect: QRect, row: RunRow, look: Theme, now
     right = min(_paint_age(painter, line, row, look, now), line.right() + 1 - px(44)) - px(8)
     done = tr("{done} of {total}", done=row.n_done, total=len(row.tasks))
     font = tabular(look.font("secondary"))
-    name = min(px(120), text_width(row.name, look.font("name")))
-    # The name comes first; the strip takes what is left, and goes where that is too little
-    wide = min(px(96), right - line.left() - name - text_width(done, font) - px(16))
-    if wide >= px(24):
-        strip = QRect(right - wide, middle - px(1), wide, px(4))
+    if rect.width() >= px(STRIP_FROM):  # the name comes first
+        strip = QRect(right - px(96), middle - px(1), px(96), px(4))
         paint_strip(painter, strip, row.tasks, look=look)
         right = strip.left() - px(8)
     area = QRect(line)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from oma_desktop.base.sentences import describe
 from oma_desktop.base.text import ntr, tr
-from oma_desktop.model.view import RunView, StoreView, TaskState, TaskView, Usage
+from oma_desktop.model.view import Problem, RunView, StoreView, TaskState, TaskView, Usage
 from oma_desktop.ui import states, words
 from oma_desktop.ui.facts import Fact
 from oma_desktop.ui.numbers import NONE, age_text, count_text, moment_text, size_text, time_text
 from oma_desktop.viewmodel.ages import age_of
 from oma_desktop.viewmodel.runs import RunRow
+
+_MAX_PROBLEMS = 3
 
 
 def task_facts(task: TaskView, run: RunView, store: StoreView, *, now: datetime) -> list[Fact]:
@@ -48,6 +51,7 @@ def run_facts(row: RunRow, run: RunView, store: StoreView, *, now: datetime) -> 
         Fact(tr("Tokens"), usage_text(run.usage)),
         Fact(tr("Started"), moment_text(run.started_at)),
     ]
+    facts += [problem_fact(problem) for problem in run.problems[:_MAX_PROBLEMS]]
     if run.plan_revision:
         facts.append(Fact(tr("Plan"), tr("revision {n}", n=run.plan_revision)))
     if run.goal:
@@ -61,6 +65,14 @@ def run_facts(row: RunRow, run: RunView, store: StoreView, *, now: datetime) -> 
         ),
     ]
     return facts
+
+
+def problem_fact(problem: Problem) -> Fact:
+    """Return what is wrong with a run as a fact: title and hint; the code is in the tip."""
+    sentence = describe(problem.code, {"where": problem.where, **problem.facts})
+    text = " ".join(p for p in (sentence.title, sentence.hint) if p)
+    role = "danger.text" if problem.severity == "error" else "warning.text"
+    return Fact(tr("Problem"), text, role, tip=f"{problem.code} {problem.where}".strip())
 
 
 def source_fact(run: RunView, store: StoreView, *, now: datetime) -> Fact:
@@ -98,4 +110,6 @@ def _since(task: TaskView) -> str:
         return tr("{state}, {detail}", state=word, detail=waits)
     if task.updated_at is None:
         return word
+    if task.state is TaskState.UNKNOWN:
+        return tr("{state}, last seen {time}", state=word, time=time_text(task.updated_at))
     return tr("{state} since {time}", state=word, time=time_text(task.updated_at))

@@ -39,9 +39,11 @@ from oma_desktop.ui.panel_keys import PanelKeys
 from oma_desktop.ui.problems_panel import ProblemsPanel
 from oma_desktop.ui.run_bar import RunBar
 from oma_desktop.ui.runs_panel import RunsPanel
+from oma_desktop.ui.speech import Speech
 from oma_desktop.ui.status_line import StatusLine
 from oma_desktop.ui.theme import theme, theme_host
 from oma_desktop.ui.window_verbs import WindowVerbs
+from oma_desktop.viewmodel.announcer import Announcer
 from oma_desktop.viewmodel.commands import Commands
 from oma_desktop.viewmodel.conversation import Conversation
 from oma_desktop.viewmodel.feed import Feed
@@ -123,7 +125,7 @@ class MainWindow(QMainWindow):
         ]
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        dress(self.tabs.tabBar(), "state")
+        dress(self.tabs.tabBar(), "state").setDrawBase(False)
         for name, view in self.views.items():
             self.tabs.addTab(view, icons.icon(name), "")
         self._centre = QStackedWidget()
@@ -169,6 +171,8 @@ class MainWindow(QMainWindow):
         self.keys = PanelKeys(self._frame)
         self.verbs = WindowVerbs(self._frame, self.keys, commands)
         self._look = LookControl(self.actions_, self)
+        self._announcer = Announcer(feed, self.runs, monotonic=clock.monotonic, parent=self)
+        self._speech = Speech(self._announcer, self)
         app = QApplication.instance()
         if isinstance(app, QApplication):
             watch_focus(app)

@@ -46,7 +46,7 @@ _ICONS = {"error": ("error", "danger.text"), "warning": ("warning", "warning.tex
 
 def problem_sentence(row: ProblemRow) -> str:
     """Return what happened, what is safe and what to do, as one line."""
-    sentence = describe(row.code, dict(row.facts))
+    sentence = describe(row.code, {"where": row.where, "path": row.store, **dict(row.facts)})
     return " ".join(p for p in (sentence.title, sentence.detail, sentence.hint) if p)
 
 

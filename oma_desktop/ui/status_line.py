@@ -17,7 +17,7 @@ from oma_desktop.ui.labels import Label, dress
 from oma_desktop.ui.language import Retranslated
 from oma_desktop.ui.numbers import age_text, count_text, time_text
 from oma_desktop.ui.theme import theme, theme_host
-from oma_desktop.viewmodel.ages import age_of
+from oma_desktop.viewmodel.ages import age_of, quiet_for
 from oma_desktop.viewmodel.feed import Feed
 from oma_desktop.viewmodel.selection import Selection
 
@@ -120,8 +120,10 @@ class StatusLine(Retranslated):
             text = tr("File unreadable since {time}", time=since)
             self._age.show_text(text, shape="failed", role="danger.text")
         else:
-            age = age_text(age_of(run.saved_at or store.modified_at, now=self._now()))
-            self._age.show_text(tr("Data {age} old", age=age), shape="done")
+            heard = run.saved_at or store.modified_at
+            age = age_text(age_of(heard, now=self._now()))
+            fresh = quiet_for(heard, now=self._now()) is None
+            self._age.show_text(tr("Data {age} old", age=age), shape="done" if fresh else "")
         self._source.show_text(tr("Checkpoint v{version}", version=run.version or "?"))
         total = run.usage.total
         self._tokens.show_text(

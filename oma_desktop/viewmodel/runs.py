@@ -160,6 +160,10 @@ class RunRows(Rows[Row]):
         self._folded ^= {group}
         self._lay()
 
+    def all_rows(self) -> list[RunRow]:
+        """Return all runs, shown or not, in no order."""
+        return [row for rows in self._runs.values() for row in rows]
+
     def run_rows(self) -> list[RunRow]:
         """Return the visible runs, in order."""
         return [r for r in self.rows() if isinstance(r, RunRow)]
