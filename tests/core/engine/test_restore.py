@@ -253,7 +253,19 @@ async def test_w2_carried_over_tasks_stay_in_progress_in_every_save(tmp_path):
     assert carried > 3
 
 
-@pytest.mark.parametrize("case", ["a_midrun_dag6", "a2_all_phases", "l2_attempt2_midrun"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "a_midrun_dag6",
+        "a2_all_phases",
+        "l2_attempt2_midrun",
+        "d1_dispatch_gate_2_approved",
+        "d5_dispatch_approved_then_crash",
+        "d6_second_dispatch_approval_peer_rejects",
+        "c6_suspended_parallel_killed_approved",
+        "d4_round_gate_2_approved",
+    ],
+)
 async def test_p05_a_crash_at_any_save_of_a_restore_is_restored_again(case, tmp_path):
     """Every save of the second attempt, taken as the last thing a process did."""
     document = json.loads((GOLDEN / case / "peer_script.json").read_text("utf-8"))

@@ -233,6 +233,39 @@ async def test_dev_10_our_own_total_survives_a_crash_even_of_failed_attempts():
     assert result.total_usage == {"input_tokens": 111, "output_tokens": 0}
 
 
+async def test_dev_10_running_agents_are_in_the_total_and_never_counted_twice():
+    """At every save the total is settled plus in flight; a crash there gives the same end."""
+    script = {
+        "team": {"name": "x"},
+        "orchestrator": {"maxConcurrency": 2},
+        "agents": [{"name": "a", "tools": ["look"]}, {"name": "b", "tools": ["look"]}],
+        "tools": {"look": {"schema": {}, "results": {"*": {"data": "seen"}}}},
+        "replies": {
+            "A": {
+                "attempts": [
+                    [{"text": "x", "usage": {"input_tokens": 100, "output_tokens": 0},
+                      "tools": [{"id": "c0", "name": "look", "input": {}}]},
+                     {"error": {"message": "busy", "status": 503}}],
+                    [{"text": "x", "usage": {"input_tokens": 7, "output_tokens": 0},
+                      "tools": [{"id": "c1", "name": "look", "input": {}}]},
+                     {"text": "done", "usage": {"input_tokens": 1, "output_tokens": 0}}],
+                ]
+            },
+            "B": [{"text": "y", "usage": {"input_tokens": 20, "output_tokens": 0},
+                   "tools": [{"id": "c2", "name": "look", "input": {}}]},
+                  {"text": "done", "usage": {"input_tokens": 2, "output_tokens": 0}}],
+        },
+    }  # fmt: skip
+    world = RunWorld(script=script)
+    first = spec("A", assignee="a", max_retries=1, retry_delay_ms=1)
+    whole = await world.run(first, spec("B", assignee="b"), real_runner=True)
+    assert whole.total_usage == {"input_tokens": 130, "output_tokens": 0}
+    for at in range(len(world.store.saved)):
+        result = await world.crashed(at).restore(real_runner=True)
+        assert result.success
+        assert result.total_usage == whole.total_usage, at
+
+
 # ---------------------------------------------------------------------- the writer lock
 
 

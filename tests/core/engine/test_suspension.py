@@ -238,19 +238,31 @@ async def test_p05_an_approved_dispatch_is_never_asked_again_for_a_half_done_tas
         assert [g["title"] for g in result.log["gateCalls"]] == ["Verify"]
 
 
-async def test_p05_an_approved_dispatch_survives_a_crash_before_its_first_boundary():
-    world, _ = await suspended(scope="dispatch", others=0)
+async def test_p05_an_approved_dispatch_survives_a_crash_at_any_save():
+    """Also while it is in progress without any saved step: only the ledger knows of it then."""
+    document = script(scope="dispatch", others=1, limit=1)
+    document["replies"]["Pay"][0]["delayMs"] = 1500
+    world = RunWorld(script=document)
+    world.bus.subscribe(
+        lambda e: e.type == "approval_pending" and world.token.stop(StopReason.SUSPEND)
+    )
+    await world.run(*specs(1), real_runner=True)
     world.decide("approve")
+    document["orchestrator"]["maxConcurrency"] = 4
+    world = RunWorld(script=document, store=world.store)
     world.store.saved.clear()
-    await world.restore(real_runner=True)
-    at = next(
-        i for i, s in enumerate(world.store.saved)
-        if s["queue"]["tasks"][0]["status"] == "pending"
-    )  # fmt: skip
-    crashed = world.crashed(at)
-    result = await crashed.restore(real_runner=True)
-    assert result.success
-    assert "Pay" not in [g["title"] for g in result.log["gateCalls"]]
+    assert (await world.restore(real_runner=True)).success
+    without_steps = 0
+    for at, saved in enumerate(list(world.store.saved)):
+        in_flight = {e["taskId"] for e in saved["inFlightTasks"]}
+        pay = saved["queue"]["tasks"][0]
+        without_steps += pay["status"] == "in_progress" and pay["id"] not in in_flight
+        crashed = world.crashed(at)
+        crashed.forget_events()
+        result = await crashed.restore(real_runner=True)
+        assert result.success, at
+        assert "Pay" not in [g["title"] for g in result.log["gateCalls"]]
+    assert without_steps > 0
 
 
 async def test_c6_is_suspended_without_hanging_and_finishes_what_is_independent(tmp_path):
