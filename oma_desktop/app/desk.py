@@ -94,6 +94,10 @@ class Desk(QObject):
         """Return the open reviews."""
         return tuple(self._reviews)
 
+    def resume_dialog(self, run: RunRef) -> ResumeDialog | None:
+        """Return the open resume dialog of a run."""
+        return self._resumes.get(run)
+
     async def choose_files(self, run: RunRef) -> Origin | None:
         """Ask which run file or script belongs to a run; None: not now."""
         dialog = QFileDialog(self._window, tr("Which file describes this run?"))

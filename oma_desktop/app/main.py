@@ -17,26 +17,21 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from oma_desktop import __version__
-from oma_desktop.app.desk import Desk
 from oma_desktop.app.failure import Failure, FailureHooks
 from oma_desktop.app.logs import start_logs
 from oma_desktop.app.loop import StallGuard, loop_factory
 from oma_desktop.app.session import Session
+from oma_desktop.app.workbench import Workbench
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.places import home
 from oma_desktop.base.settings import load_settings
 from oma_desktop.base.supervisor import Supervisor
-from oma_desktop.model.view import RunRef
-from oma_desktop.store.origin import Origin
-from oma_desktop.ui.approval_inbox import InboxPanel
 from oma_desktop.ui.icons import app_icon
 from oma_desktop.ui.language import switch_language
 from oma_desktop.ui.main_window import MainWindow
 from oma_desktop.ui.theme import install
-from oma_desktop.viewmodel.approvals import Inbox
-from oma_desktop.viewmodel.feed import Feed, Notice
-from oma_desktop.viewmodel.selection import Selection
+from oma_desktop.viewmodel.feed import Notice
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +110,6 @@ class _Program:
         self._what = what
         self._hooks = hooks
         self._leave = asyncio.Event()
-        self._watched: list[str] = []
 
     async def main(self) -> int:
         loop = asyncio.get_running_loop()
@@ -126,45 +120,27 @@ class _Program:
         supervisor = Supervisor(self._hooks.report)
         settings = load_settings(home("settings"))
         switch_language(self._app, system_language())
-        feed = Feed()
-        self._desk: Desk | None = None
-        session = Session(
-            feed,
+        bench = Workbench(
             clock=clock,
-            supervisor=supervisor,
             lanes=lanes,
-            choose_files=self._choose_files,
+            supervisor=supervisor,
+            settings=settings,
+            layout_path=home("layout") / "layout.json",
             speed=self._what.speed,
         )
-        selection = Selection()
-        inbox = Inbox(feed)
-        panel = InboxPanel(inbox, clock=clock)
-        window = MainWindow(
-            feed,
-            session,
-            selection,
-            clock=clock,
-            inbox=panel,
-            layout_path=home("layout") / "layout.json",
-        )
-        desk = self._desk = Desk(
-            feed, session, inbox, clock=clock, settings=settings, parent=window
-        )
+        window = bench.window
         window.close_requested.connect(self._leave.set)
-        window.review_requested.connect(desk.review)
-        window.resume_requested.connect(desk.resume)
         window.language_changed.connect(self._on_language)
-        panel.review_wanted.connect(desk.review)
         self._handle_signals(loop, window)
         window.show()
-        self._begin(session, window, settings.watch)
+        self._begin(bench.session, window, settings.watch)
         timer = self._quit_later(window)
         await self._leave.wait()
         if timer is not None:
             timer.stop()
         if self._what.screenshot is not None:
             save_picture(window, self._what.screenshot)
-        return await self._end(session, supervisor, lanes, window, desk)
+        return await self._end(bench, supervisor, lanes)
 
     # ------------------------------------------------------------------ beginning
 
@@ -204,30 +180,15 @@ class _Program:
     def _on_language(self, language: str) -> None:
         switch_language(self._app, language)
 
-    async def _choose_files(self, run: RunRef) -> Origin | None:
-        return await self._desk.choose_files(run) if self._desk is not None else None
-
     # ------------------------------------------------------------------ the end
 
-    async def _end(
-        self,
-        session: Session,
-        supervisor: Supervisor,
-        lanes: Lanes,
-        window: MainWindow,
-        desk: Desk,
-    ) -> int:
-        """Refuse commands, suspend runs, stop watching, end tasks, save the layout, close."""
-        window.setEnabled(False)
-        desk.close()
-        late = await session.close()
+    async def _end(self, bench: Workbench, supervisor: Supervisor, lanes: Lanes) -> int:
+        """Refuse commands, suspend runs, stop watching, end tasks, close the window (4.3 #42)."""
+        late = await bench.close()
         if late:
             log.warning("%d run(s) did not reach a safe point in time and were left", late)
         for name in await supervisor.close(TASKS_END_S):
             log.warning("task %s did not end and was left", name)
-        window.save_layout()
-        window.hide()
-        window.deleteLater()
         await asyncio.sleep(0)
         lanes.close(wait=not late)
         return 0

@@ -1,0 +1,78 @@
+"""Everything between the loop and the screen, assembled: used by the program, shots and tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from oma_desktop.app.desk import Desk
+from oma_desktop.app.session import Session
+from oma_desktop.base.clock import Clock
+from oma_desktop.base.lanes import Lanes
+from oma_desktop.base.settings import Settings
+from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.model.view import RunRef
+from oma_desktop.store.origin import Origin
+from oma_desktop.ui.approval_inbox import InboxPanel
+from oma_desktop.ui.main_window import MainWindow
+from oma_desktop.viewmodel.approvals import Inbox
+from oma_desktop.viewmodel.feed import Feed
+from oma_desktop.viewmodel.selection import Selection
+
+
+class Workbench:
+    """Feed, session, selection, main window and desk, connected. `close` ends them in order."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        lanes: Lanes,
+        supervisor: Supervisor,
+        settings: Settings | None = None,
+        layout_path: Path | None = None,
+        speed: float = 1.0,
+    ) -> None:
+        self.feed = Feed()
+        self.session = Session(
+            self.feed,
+            clock=clock,
+            supervisor=supervisor,
+            lanes=lanes,
+            choose_files=self._choose_files,
+            speed=speed,
+        )
+        self.selection = Selection()
+        self.inbox = Inbox(self.feed)
+        self.panel = InboxPanel(self.inbox, clock=clock)
+        self.window = MainWindow(
+            self.feed,
+            self.session,
+            self.selection,
+            clock=clock,
+            inbox=self.panel,
+            layout_path=layout_path,
+        )
+        self.desk = Desk(
+            self.feed,
+            self.session,
+            self.inbox,
+            clock=clock,
+            settings=settings or Settings(reviewer_id="operator-1"),
+            parent=self.window,
+        )
+        self.window.review_requested.connect(self.desk.review)
+        self.window.resume_requested.connect(self.desk.resume)
+        self.panel.review_wanted.connect(self.desk.review)
+
+    async def _choose_files(self, run: RunRef) -> Origin | None:
+        return await self.desk.choose_files(run)
+
+    async def close(self) -> int:
+        """Refuse commands, suspend runs, stop watching, close windows; return runs left behind."""
+        self.window.setEnabled(False)
+        self.desk.close()
+        late = await self.session.close()
+        self.window.save_layout()
+        self.window.hide()
+        self.window.deleteLater()
+        return late

@@ -1,0 +1,23 @@
+"""Sentences of the window's own acts."""
+
+from oma_desktop.base.text import N_, Sentence
+
+SENTENCES = {
+    "RUN_NOT_OURS": Sentence(
+        N_("This program does not execute that run, so it cannot stop it."),
+        hint=N_("Stop it in the process that runs it."),
+    ),
+    "STORE_OWNED_ELSEWHERE": Sentence(
+        N_("Another process owns this store, so nothing was recorded."),
+        hint=N_("Close that process, or decide there. A store has one writer."),
+    ),
+    "CHECKPOINT_SAVE_FAILED": Sentence(
+        N_("A checkpoint could not be saved: {error}"),
+        N_("The run goes on. What happened since the last save would be lost in a crash."),
+        N_("Make room or fix the folder's rights; the next step saves again."),
+    ),
+    "PICTURE_NOT_SAVED": Sentence(
+        N_("The picture could not be saved to {path}."),
+        hint=N_("Choose a folder that can be written."),
+    ),
+}
