@@ -140,7 +140,10 @@ class ToolCallView:
 
 @dataclass(frozen=True, slots=True)
 class TaskView:
-    """One task of a run. `status` is the raw word of the file, `state` what is shown."""
+    """One task of a run. `status` is the raw word of the file, `state` what is shown.
+
+    `added_by`, `superseded_by` and `recovered_by` are plan revision numbers (formats.md 7.5).
+    """
 
     id: str
     title: str
@@ -164,6 +167,7 @@ class TaskView:
     recovered_by: int | None = None
     has_state: bool = False
     live_activity: str = ""
+    added_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
