@@ -1,0 +1,120 @@
+"""From a run to the picture of its graph; remembers what is folded and what the last check found.
+
+Runs on every save of a run, so everything that depends only on who needs whom is kept while that
+stays the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from oma_desktop.model import graph
+from oma_desktop.model.view import ApprovalView, RunRef, RunView, StoreView, TaskView
+from oma_desktop.viewmodel.graph_checks import FaultyLink, Refusal, Why, faulty_links
+from oma_desktop.viewmodel.graph_focus import Focus, visible_ids
+from oma_desktop.viewmodel.graph_nodes import blockers, count_states, edges_of, make_node
+from oma_desktop.viewmodel.graph_picture import GraphPicture
+from oma_desktop.viewmodel.graph_stacks import fold
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the operator chose to see."""
+
+    focus: Focus = Focus.EVERYTHING
+    hide_done: bool = False
+    grouping: bool = True
+    opened: frozenset[str] = frozenset()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every task is on the map."""
+        return self.focus is Focus.EVERYTHING and not self.hide_done
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What follows from the dependencies alone."""
+
+    deps: Mapping[str, tuple[str, ...]]
+    faults: tuple[FaultyLink, ...]
+    order: Sequence[str]
+
+
+class PictureMaker:
+    """Makes pictures without places. `forget_stacks` lets new stacks form at the next picture."""
+
+    def __init__(self) -> None:
+        self._shape = _Shape({}, (), ())
+        self._stacks: dict[str, list[str]] | None = None
+        self._folded: tuple[Sequence[str], _Shape] | None = None
+
+    def forget_stacks(self) -> None:
+        """Fold anew at the next picture; otherwise what is shown by itself stays so."""
+        self._stacks = None
+        self._folded = None
+
+    def make(
+        self, ref: RunRef, run: RunView, store: StoreView, view: View, *, selected: str | None
+    ) -> GraphPicture:
+        """Return nodes and links of a run, or why there are none."""
+        tasks = {t.id: t for t in run.tasks}
+        shape = self._shape_of(tasks)
+        counts = tuple(count_states(run.tasks))
+        if shape.faults:
+            refusal = Refusal(Why.FAULTY, n=len(shape.faults), links=shape.faults)
+            return GraphPicture(ref, run, len(tasks), counts=counts, refusal=refusal)
+        ids = visible_ids(tasks, view.focus, hide_done=view.hide_done, selected=selected)
+        stacks = self._fold(ids, tasks, view) if view.grouping else {}
+        home = {i: key for key, members in stacks.items() for i in members}
+        shown_as = {i: home.get(i, i) for i in ids}
+        members: dict[str, list[TaskView]] = {}
+        for i in ids:
+            members.setdefault(shown_as[i], []).append(tasks[i])
+        blocked = blockers(tasks, shape.order)
+        asked = _asked(store, run)
+        nodes = {
+            key: make_node(
+                key,
+                each,
+                tasks,
+                is_stack=key in stacks,
+                blocked_by=blocked.get(each[0].id),
+                asked=asked,
+            )
+            for key, each in members.items()
+        }
+        return GraphPicture(
+            ref=ref,
+            run=run,
+            n_tasks=len(tasks),
+            n_hidden=len(tasks) - len(ids),
+            nodes=nodes,
+            edges=tuple(edges_of(tasks, shown_as)),
+            counts=counts,
+            shown_as=shown_as,
+        )
+
+    def _shape_of(self, tasks: Mapping[str, TaskView]) -> _Shape:
+        deps = {k: t.depends_on for k, t in tasks.items()}
+        if deps != self._shape.deps or list(deps) != list(self._shape.deps):
+            order = graph.topological_order(list(deps), deps)
+            self._shape = _Shape(deps, faulty_links(tasks), order)
+        return self._shape
+
+    def _fold(
+        self, ids: Sequence[str], tasks: Mapping[str, TaskView], view: View
+    ) -> Mapping[str, Sequence[str]]:
+        if self._stacks is not None and self._folded == (ids, self._shape):
+            return self._stacks
+        known: Sequence[str] = self._folded[0] if self._folded else ()
+        self._stacks = fold(ids, tasks, opened=view.opened, single=set(known), stacks=self._stacks)
+        self._folded = (ids, self._shape)
+        return self._stacks
+
+
+def _asked(store: StoreView, run: RunView) -> dict[str, ApprovalView]:
+    return {
+        a.task_id: a for a in store.approvals if a.open and a.task_id and a.run_id == run.run_id
+    }

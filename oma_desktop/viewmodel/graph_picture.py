@@ -1,0 +1,90 @@
+"""Everything the map shows at one moment, as one value; places and routes as another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from oma_desktop.model.view import RunRef, RunView, TaskState
+from oma_desktop.viewmodel.graph_checks import Refusal
+from oma_desktop.viewmodel.graph_geometry import Geometry
+from oma_desktop.viewmodel.graph_layout import Spot, arrange
+from oma_desktop.viewmodel.graph_nodes import MapEdge, MapNode
+from oma_desktop.viewmodel.graph_routes import Link, Piece, routes_of
+
+Route: TypeAlias = tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where everything is: the outcome of a layout."""
+
+    geometry: Geometry
+    routes: Mapping[Link, Route]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPicture:
+    """Nodes and links of one run.
+
+    `placed` None: nothing to draw (no run, no tasks, refused, or the first layout is being made).
+    `counts` covers all tasks of the run, shown or not; `shown_as` leads from a task to its node.
+    """
+
+    ref: RunRef | None = None
+    run: RunView | None = None
+    n_tasks: int = 0
+    n_hidden: int = 0
+    nodes: Mapping[str, MapNode] = field(default_factory=dict)
+    edges: tuple[MapEdge, ...] = ()
+    counts: tuple[tuple[TaskState, int], ...] = ()
+    placed: Placed | None = None
+    refusal: Refusal | None = None
+    shown_as: Mapping[str, str] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """Return the picture as text, for tests that read like a diff (house.md 3.6)."""
+        spots = self.placed.geometry.spots if self.placed else {}
+        told = [f"{self.n_tasks} tasks, {self.n_hidden} hidden"]
+        for key, node in self.nodes.items():
+            where = f" @{spots[key].column},{spots[key].row:g}" if key in spots else ""
+            many = f" x{len(node.tasks)}" if node.is_stack else ""
+            why = f" blocked by {node.blocked_by}" if node.blocked_by else ""
+            unmet = f" waits for {node.n_unmet}" if node.n_unmet else ""
+            told.append(f"{key}{many} {node.state.value}{unmet}{why}{where}")
+        return told + [f"{e.source} -> {e.target} {e.kind.value}" for e in self.edges]
+
+
+def place(
+    nodes: Mapping[str, MapNode],
+    edges: Sequence[MapEdge],
+    kept: Mapping[str, Spot] | None,
+) -> Placed:
+    """Return places and routes; pure, for a lane."""
+    spots = arrange(list(nodes), needs_of(nodes, edges), kept=kept)
+    geometry = Geometry(spots, stacks=frozenset(k for k, n in nodes.items() if n.is_stack))
+    links = [(e.source, e.target) for e in edges]
+    return Placed(geometry, dict(zip(links, routes_of(geometry, links), strict=True)))
+
+
+def needs_of(nodes: Mapping[str, MapNode], edges: Sequence[MapEdge]) -> dict[str, list[str]]:
+    """Return the dependency lists between nodes."""
+    needs: dict[str, list[str]] = {k: [] for k in nodes}
+    for edge in edges:
+        needs[edge.target].append(edge.source)
+    return needs
+
+
+def same_shape(old: GraphPicture, new: GraphPicture) -> bool:
+    """Whether the same nodes of the same run hang together in the same way."""
+    return (
+        old.ref == new.ref
+        and old.nodes.keys() == new.nodes.keys()
+        and len(old.edges) == len(new.edges)
+        and all(
+            a.source == b.source and a.target == b.target
+            for a, b in zip(old.edges, new.edges, strict=True)
+        )
+        and all(old.nodes[k].is_stack == n.is_stack for k, n in new.nodes.items())
+    )
