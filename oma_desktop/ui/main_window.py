@@ -237,6 +237,8 @@ class MainWindow(QMainWindow):
             if not self._had_layout:
                 self._size_docks()  # sizes asked for before the first layout are forgotten
             self._refresh_docks()
+            first = self.runs_panel.list if self._begun else self.first_start.cards[0].button
+            first.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _size_docks(self) -> None:
         look = theme()

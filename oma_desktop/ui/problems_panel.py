@@ -80,7 +80,8 @@ class ProblemDelegate(QStyledItemDelegate):
         when = time_text(row.at)
         draw_text(painter, line, when, font=number, role="text.muted", look=look, align=RIGHT)
         line.setRight(line.right() - text_width(when, number) - look.px(16))
-        place = QRect(line.right() - look.px(240), line.y(), look.px(240), line.height())
+        wide = min(look.px(240), line.width() // 3)
+        place = QRect(line.right() - wide, line.y(), wide, line.height())
         draw_text(
             painter,
             place,

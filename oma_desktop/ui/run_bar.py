@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 from typing_extensions import override
 
@@ -19,7 +19,7 @@ from oma_desktop.ui.theme import theme, theme_host
 from oma_desktop.viewmodel.feed import Feed
 from oma_desktop.viewmodel.runs import run_row
 from oma_desktop.viewmodel.selection import Selection
-from oma_desktop.viewmodel.verbs import Why, verbs_for
+from oma_desktop.viewmodel.verbs import Verbs, Why, verbs_for
 
 _OWNER_ICONS = {
     OwnerKind.THIS_APP: "this.app",
@@ -30,6 +30,17 @@ _OWNER_ICONS = {
 # Reasons worth a line beside the buttons; the others are plain from the state word
 _SPOKEN = (Why.OTHER_WRITER, Why.UNREADABLE, Why.SUSPENDING)
 
+_MAX_NAME = 280
+# What the bar gives up when it is narrow, first to last
+_GIVE_UP = (
+    frozenset({"reason"}),
+    frozenset({"attempt"}),
+    frozenset({"strip"}),
+    frozenset({"words"}),
+    frozenset({"owner"}),
+    frozenset({"progress"}),
+)
+
 
 class ActionButton(QPushButton):
     """A button that shows an action: its text, icon, state and reason."""
@@ -38,6 +49,7 @@ class ActionButton(QPushButton):
         super().__init__(parent)
         self._action = action
         self._icon = icon
+        self._short = False
         dress(self, "name")
         self.clicked.connect(action.trigger)
         action.changed.connect(self.refresh)
@@ -52,11 +64,17 @@ class ActionButton(QPushButton):
             self.style().polish(self)
             self.refresh()
 
+    def set_short(self, *, short: bool) -> None:
+        """Show only the icon where there is no room; name and tooltip stay."""
+        if short != self._short:
+            self._short = short
+            self.refresh()
+
     def refresh(self) -> None:
         """Follow the action."""
         text = plain(self._action.text())
         reason = "" if self._action.isEnabled() else self._action.toolTip()
-        self.setText(text)
+        self.setText("" if self._short else text)
         self.setEnabled(self._action.isEnabled())
         self.setToolTip(reason or self._action.toolTip())
         self.setAccessibleName(text)
@@ -112,7 +130,8 @@ class RunBar(Retranslated):
             self.restore,
         )
 
-        row = QHBoxLayout(self)
+        self._buttons = (self.suspend, self.cancel, self.restore, self.open, self.new)
+        self._row = row = QHBoxLayout(self)
         row.setContentsMargins(12, 0, 12, 0)
         row.setSpacing(8)
         row.addWidget(self._nothing)
@@ -164,15 +183,45 @@ class RunBar(Retranslated):
         self._shape.setPixmap(icons.state_pixmap(row.state.value, size, dpr=ratio))
         self._shape.setToolTip(words.run_word(row.state))
         self._shape.setAccessibleName(words.run_word(row.state))
-        self._name.setText(row.name)
-        self._name.setToolTip(run.goal or store.path)
+        metrics = self._name.fontMetrics()
+        room = theme().px(_MAX_NAME)
+        self._name.setText(metrics.elidedText(row.name, Qt.TextElideMode.ElideRight, room))
+        self._name.setToolTip("\n".join(p for p in (row.name, run.goal, store.path) if p))
         self._attempt.setText(tr("attempt {n}", n=run.attempt))
         self._show_owner()
         self._strip.set_tasks(row.tasks)
         self._progress.setText(tr("{done} of {total} done", done=row.n_done, total=len(row.tasks)))
         self._needs_you.set_count(row.n_waiting)
+        self._show_reason(verbs)
+        self._fit()
+
+    def _show_reason(self, verbs: Verbs) -> None:
         reasons = [w for w in (verbs.suspend, verbs.restore) if w in _SPOKEN]
         self._reason.setText(words.why_sentence(reasons[0]) if reasons else "")
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(theme().px(300), theme().px(44))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Give up parts, the least needed first, until the rest fits (ux.md C18: 200 %)."""
+        shown = not self._nothing.isVisibleTo(self)
+        for level in range(len(_GIVE_UP) + 1):
+            gone = frozenset[str]().union(*_GIVE_UP[:level])
+            self._attempt.setVisible(shown and "attempt" not in gone)
+            self._strip.setVisible(shown and "strip" not in gone)
+            self._owner.setVisible(shown and "owner" not in gone)
+            self._progress.setVisible(shown and "progress" not in gone)
+            self._reason.setVisible("reason" not in gone and bool(self._reason.text()))
+            for button in self._buttons:
+                button.set_short(short="words" in gone)
+            if self._row.minimumSize().width() <= self.width():
+                return
 
     def _show_owner(self) -> None:
         ref = self._selection.run

@@ -72,6 +72,7 @@ def main(folder):
         ("main-zh", "light", "zh_CN", "normal", 1.0),
         ("main-compact", "light", "en", "compact", 1.0),
         ("main-150", "light", "en", "roomy", 1.5),
+        ("main-200", "light", "zh_CN", "normal", 2.0),
     ):
         host.set_scheme(scheme)
         host.set_density(density)
@@ -79,6 +80,8 @@ def main(folder):
         window = full_window()
         if language != "en":
             window._look.set_language(language)
+        if name == "main-200":
+            window.resize(1440, 900)
         if name == "main-light":
             window.kept[0].notice.emit(Notice("warning", "test.code", {}))
         shoot(window, folder / f"{name}.png")

@@ -384,6 +384,22 @@ def test_every_theme_draws(window, host, scheme):
     assert picture.pixelColor(QPoint(int(4 * ratio), int(4 * ratio))) == theme().color("window")
 
 
+def test_a_narrow_bar_gives_up_words_before_verbs(window):
+    bar = window.run_bar
+    for width in (1440, 1100, 900, 700, 520):
+        bar.setFixedWidth(width)
+        bar.refresh()
+        assert bar._row.minimumSize().width() <= width
+        for button in (bar.suspend, bar.cancel, bar.restore, bar.new):
+            assert button.isVisibleTo(bar)
+            assert button.accessibleName()
+    assert bar.new.text() == ""
+    bar.setFixedWidth(1440)
+    bar.refresh()
+    assert bar.new.text() == "New run…"
+    assert bar._attempt.isVisibleTo(bar)
+
+
 def test_two_hundred_percent_loses_no_button(make, host):
     host.set_scale(2.0)
     window = make()
