@@ -22,7 +22,7 @@ class Scene:
         self.announcer.due.connect(self.heard.append)
 
     def put(self, name, state, waiting=0):
-        run = RunView("k", "r", state, n_open_approvals=waiting, saved_at=T0)
+        run = RunView("k", name, state, n_open_approvals=waiting, saved_at=T0)
         self.feed.put(StoreView(f"/{name}.json", runs=(run,)))
 
     def names(self):
