@@ -56,6 +56,8 @@ from oma_desktop.model.view import (
 )
 
 LIVE_OWNERS: Final = frozenset({OwnerKind.THIS_APP, OwnerKind.OTHER_PROCESS})
+DECIDERS: Final = frozenset({"approve", "reject", "review", "reviewer"})
+"""Last words of what a lock calls its owner when it is held only to write a decision."""
 _CLOCK_SLACK: Final = timedelta(minutes=1)
 
 
@@ -131,7 +133,7 @@ def _give_writer(loaded: list[Loaded], owner: Owner) -> list[Loaded]:
     With one unfinished run it is that one; with several, those saved since the writer's process
     began. An older one beside them stays interrupted.
     """
-    if owner.kind not in LIVE_OWNERS:
+    if owner.kind not in LIVE_OWNERS or (owner.app or "").rpartition(" ")[2] in DECIDERS:
         return loaded
     candidates = [r.key for r in loaded if r.facts and has_work(r.facts)]
     return [

@@ -94,7 +94,7 @@ class Monitor:
         self._files: set[str] = set()
         self._followers: dict[str, Follower] = {}
         self._n_silent = 0
-        self._heard: set[str] = set()
+        self._heard = False
         self._closed = False
         self._sweeping = False
 
@@ -271,11 +271,11 @@ class Monitor:
     # -- events and sweeps ---------------------------------------------------------------------
 
     def _on_path(self, path: str) -> None:
+        self._heard = True
         if path not in self._followers:
             path = self._aliases.get(path, path)
         follower = self._followers.get(path)
         if follower is not None:
-            self._heard.add(path)
             follower.look_again()
         elif path.endswith(_LOCK) and (owned := self._followers.get(path[: -len(_LOCK)])):
             owned.lock_changed()
@@ -303,26 +303,30 @@ class Monitor:
                     root.scan.ask()
 
     async def _sweep(self) -> None:
+        missed = False
         for paths in _batches(list(self._followers)):
             looks = await self._lanes.work(self._look_at_all, paths)
             for path, look in zip(paths, looks, strict=True):
                 follower = self._followers.get(path)
                 if follower is not None and follower.is_news(look):
-                    self._note_silence(path, follower, look)
+                    missed |= follower.missed(look) and self._is_settled(look)
                     follower.look_again()
+        self._note_silence(missed=missed)
 
     def _look_at_all(self, paths: list[str]) -> list[Look]:
         return [look_at(path, clock=self._clock) for path in paths]
 
-    def _note_silence(self, path: str, follower: Follower, look: Look) -> None:
-        """Count changes that no event told of; two in a row mean that events do not come."""
-        if path in self._heard:
-            self._heard.discard(path)
-            self._n_silent = 0
-            return
+    def _is_settled(self, look: Look) -> bool:
+        """Whether the version is old enough for its event to have come."""
         now_ns = int(self._clock.now().timestamp() * 1e9)
-        is_settled = look.stamp is not None and now_ns - look.stamp.mtime_ns > _SETTLED_NS
-        if follower.missed(look) and is_settled:
+        return look.stamp is not None and now_ns - look.stamp.mtime_ns > _SETTLED_NS
+
+    def _note_silence(self, *, missed: bool) -> None:
+        """Count sweeps that found a change while no event at all came since the last one."""
+        heard, self._heard = self._heard, False
+        if heard:
+            self._n_silent = 0
+        elif missed:
             self._n_silent += 1
             if self._n_silent >= _SILENT_AFTER:
                 self._watcher.silent()

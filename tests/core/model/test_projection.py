@@ -210,6 +210,15 @@ def test_a_writer_with_nothing_but_decisions_to_wait_for_is_suspended() -> None:
     assert both.n_open_approvals == 1
 
 
+@pytest.mark.parametrize("app", ["oma-desktop approve", "oma-desktop reject", "oma-desktop review"])
+def test_who_only_writes_a_decision_makes_nothing_run(app: str) -> None:
+    owner = Owner(OwnerKind.OTHER_PROCESS, pid=7, app=app)
+    assert run_of("c_tool_gate_2_approved", owner).state is RunState.SUSPENDED
+    assert run_of("a_midrun_dag6", owner).state is not RunState.RUNNING
+    writer = Owner(OwnerKind.OTHER_PROCESS, pid=7, app="oma-desktop restore")
+    assert run_of("a_midrun_dag6", writer).state is RunState.RUNNING
+
+
 def test_the_writer_of_a_store_does_not_revive_older_runs_in_it() -> None:
     old = copy.deepcopy(snapshot("a_midrun_dag6"))
     new = copy.deepcopy(old)
