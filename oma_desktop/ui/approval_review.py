@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QKeyEvent,
@@ -31,7 +31,7 @@ from oma_desktop.ui.review_facts import Context, Facts, HashLine, covered_pairs
 from oma_desktop.ui.review_footer import Footer
 from oma_desktop.ui.review_header import Band, Consequences, Header
 from oma_desktop.ui.review_notice import Notice
-from oma_desktop.ui.review_parts import Panel
+from oma_desktop.ui.review_parts import Page, Panel
 from oma_desktop.ui.theme import theme, theme_host
 from oma_desktop.viewmodel.review import FINAL_BARS, Bar, Phase
 from oma_desktop.viewmodel.review_model import TICK_MS, ReviewModel
@@ -49,14 +49,6 @@ DELIBERATE_KEYS: Final = frozenset(
     }
 )
 """Keys that nobody types into a text by accident when a window comes to the front."""
-
-
-class _Narrow(Panel):
-    """The page inside the scroll area: it never asks for more width than there is."""
-
-    @override
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, super().minimumSizeHint().height())
 
 
 class ReviewWindow(QWidget):
@@ -85,7 +77,7 @@ class ReviewWindow(QWidget):
         self.setMinimumSize(480, 360)
 
     def _lay_out(self) -> None:
-        inner = _Narrow()
+        inner = Page()
         column = QVBoxLayout(inner)
         column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         column.setContentsMargins(0, 0, 0, 0)

@@ -66,7 +66,7 @@ class ExactView(Panel):
         self._next.clicked.connect(self._on_next)
         self._counts = Text(use="caption", role="text.muted")
         self._row = FlowLayout(foot, spacing=6)
-        self._row.setContentsMargins(12, 0, 12, 0)
+        self._row.setContentsMargins(12, 4, 12, 4)
         for part in (self._tick, self._progress, self._unseen):
             self._row.addWidget(part)
         self._row.split()
@@ -176,7 +176,7 @@ class ExactView(Panel):
 
     def _fit_foot(self) -> None:
         height = self._foot_height()
-        if self._foot.height() != height:
+        if self._foot.minimumHeight() != height:
             self._foot.setFixedHeight(height)
             self.laid_out.emit()
 

@@ -13,6 +13,7 @@ from oma_desktop.model.view import Effect
 from oma_desktop.model.visible_json import draw
 from oma_desktop.ui import resume_words as words
 from oma_desktop.ui.exact_view import ExactView
+from oma_desktop.ui.flow import FlowLayout
 from oma_desktop.ui.review_header import plain
 from oma_desktop.ui.review_parts import ElidedText, Panel, Picture, Text, make_button
 from oma_desktop.ui.theme import theme
@@ -61,19 +62,19 @@ class ChoiceCard(Panel):
         head.addWidget(Text(plain(item.tool), use="mono.strong"))
         compact = ElidedText(use="mono", middle=False)
         compact.set_whole(plain(_compact(item)))
-        head.addWidget(compact, 1)
+        head.addWidget(compact)
         head.addStretch(1)
-        task = tr("task {task}", task=plain(item.task_title or item.task_id))
-        head.addWidget(Text(task, use="secondary", role="text.2"))
+        task = ElidedText(use="secondary", role="text.2", middle=False)
+        task.set_whole(tr("task {task}", task=plain(item.task_title or item.task_id)))
+        head.addWidget(task)
         head.addWidget(Text(plain(item.task_id), use="mono", role="text.muted"))
         return head
 
     def _facts(self) -> QWidget:
         item = self._item
         line = QWidget()
-        row = QHBoxLayout(line)
+        row = FlowLayout(line, spacing=10)
         row.setContentsMargins(26, 0, 0, 4)
-        row.setSpacing(12)
         risky = item.effect in {Effect.CONSEQUENTIAL, Effect.UNKNOWN}
         row.addWidget(
             Picture(
@@ -95,21 +96,18 @@ class ChoiceCard(Panel):
                 "approved by {who} before the stop; a second run needs a fresh look",
                 who=plain(item.approved_by),
             )
-            row.addWidget(Text(text, use="secondary", role="text.2", wrap=True), 1)
-        row.addStretch(0 if item.approved_by is not None else 1)
+            row.addWidget(Text(text, use="secondary", role="text.2"))
         return line
 
-    def _choices(self) -> QHBoxLayout:
-        row = QHBoxLayout()
+    def _choices(self) -> FlowLayout:
+        row = FlowLayout(spacing=12)
         row.setContentsMargins(26, 2, 0, 0)
-        row.setSpacing(8)
         row.addWidget(self.again)
         if preselected(self._item):
             text = tr("(chosen beforehand: a repeat does no harm)")
             row.addWidget(Text(text, use="secondary", role="text.muted"))
-        row.addSpacing(16)
         row.addWidget(self.undecided)
-        row.addStretch(1)
+        row.split()
         row.addWidget(self.show_input)
         return row
 

@@ -6,8 +6,16 @@ Nothing runs until Resume is pressed; there is no default button, and Escape is 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
 from oma_desktop.base.clock import Clock
@@ -17,13 +25,14 @@ from oma_desktop.model.resume import CallItem, ResumePlan
 from oma_desktop.model.view import RunView, TaskState
 from oma_desktop.ui import resume_words as words
 from oma_desktop.ui import review_words
+from oma_desktop.ui.flow import FlowLayout
 from oma_desktop.ui.icons import app_icon
 from oma_desktop.ui.resume_choice import ChoiceCard
 from oma_desktop.ui.resume_rows import SummaryRow
 from oma_desktop.ui.review_footer import KeyCap
 from oma_desktop.ui.review_header import plain
 from oma_desktop.ui.review_notice import Notice
-from oma_desktop.ui.review_parts import Chip, ElidedText, Panel, Picture, Text, make_button
+from oma_desktop.ui.review_parts import Chip, ElidedText, Page, Panel, Picture, Text, make_button
 from oma_desktop.ui.strip import StateStrip
 from oma_desktop.ui.theme import theme
 from oma_desktop.viewmodel.approvals import RequestKey
@@ -57,6 +66,7 @@ class ResumeDialog(QDialog):
         self.stopped = Text(use="secondary", role="text.2", wrap=True)
         self.strip = StateStrip(width=232, height=8)
         self.counts = Text(use="caption", role="text.muted")
+        self.counts_below = Text(use="caption", role="text.muted")
         self.checkpoint, self.journal = Chip(), Chip()
         self.notice = Notice()
         self.after = Text(use="secondary", role="text.2")
@@ -99,11 +109,10 @@ class ResumeDialog(QDialog):
         top.addWidget(self.shape, 0, Qt.AlignmentFlag.AlignTop)
         top.addLayout(names, 1)
         top.addLayout(right)
-        chips = QHBoxLayout()
-        chips.setSpacing(8)
+        chips = FlowLayout(spacing=8)
+        chips.addWidget(self.counts_below)
         chips.addWidget(self.checkpoint)
         chips.addWidget(self.journal)
-        chips.addStretch(1)
         column = QVBoxLayout(head)
         column.setContentsMargins(20, 16, 20, 16)
         column.setSpacing(12)
@@ -113,10 +122,9 @@ class ResumeDialog(QDialog):
 
     def _foot(self) -> QWidget:
         foot = Panel(ground="window", top=True)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(12)
+        buttons = FlowLayout(spacing=12)
         buttons.addWidget(self.after)
-        buttons.addStretch(1)
+        buttons.split()
         for part in (self.why_shape, self.why, self.not_now, self.resume):
             buttons.addWidget(part)
         self.not_now.setStyleSheet("text-align: left;")
@@ -160,8 +168,9 @@ class ResumeDialog(QDialog):
     def _show_plan(self) -> None:
         self._say()
         plan = self.model.plan
-        inner = Panel()
+        inner = Page()
         column = QVBoxLayout(inner)
+        column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self.rows, self.cards = [], []
@@ -223,12 +232,26 @@ class ResumeDialog(QDialog):
         self.stopped.setText(words.stopped(run, next_attempt, age))
         self.strip.set_tasks([task.state for task in run.tasks])
         self.counts.setText(_counts(run))
+        self.counts_below.setText(_counts(run))
+        self._fit_head()
         saved = review_words.local_time(run.saved_at)
         self.checkpoint.fill(
             tr("checkpoint v{n}, {time}", n=run.version, time=saved), meaning="checkpoint"
         )
         self.journal.fill(tr("no journal: cannot tell what started"), meaning="journal")
         self.after.say(_after(plan))
+
+    def _fit_head(self) -> None:
+        """Without room for the strip its counts stand among the facts."""
+        wide = self.width() >= theme().px(640)
+        self.strip.setVisible(wide)
+        self.counts.setVisible(wide)
+        self.counts_below.setVisible(not wide)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_head()
 
     def _refresh_notice(self) -> None:
         plan = self.model.plan

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from oma_desktop.base.text import tr
 from oma_desktop.ui import resume_words as words
+from oma_desktop.ui.flow import FlowLayout
 from oma_desktop.ui.review_header import plain
 from oma_desktop.ui.review_parts import ElidedText, Panel, Picture, Text, make_button
 from oma_desktop.ui.theme import theme
@@ -27,21 +30,22 @@ class SummaryRow(QWidget):
         line, n = summary.line, summary.n
         loud = line is Line.MAY_RUN_TWICE and n > 0
         head = Panel(ground="state.unknown.tint" if loud else "surface", bottom=True)
-        head.setFixedHeight(theme().px(36))
+        head.setMinimumHeight(theme().px(36))
         row = QHBoxLayout(head)
-        row.setContentsMargins(20, 0, 20, 0)
+        row.setContentsMargins(20, 2, 20, 2)
         row.setSpacing(8)
         row.addWidget(_shape(line))
         row.addSpacing(4)
-        row.addWidget(_fixed(Text(words.name(line), use="strong"), 132))
+        self._name = _fixed(Text(words.name(line), use="strong", wrap=True), 132)
+        row.addWidget(self._name)
         number = _fixed(Text(str(n), use="heading"), 40)
         number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(number)
         row.addWidget(_fixed(Text(words.unit(line, n), use="secondary", role="text.muted"), 56))
-        row.addWidget(Text(words.sentence(line, n), use="secondary", role="text.2"))
+        row.addSpacing(0)
+        row.addWidget(Text(words.sentence(line, n), use="secondary", role="text.2", wrap=True), 1)
         self._undecided = Text(use="secondary.strong", role="state.unknown.text")
         row.addWidget(self._undecided)
-        row.addStretch(1)
         self._show = make_button(tr("Show"), kind="link")
         self._show.setVisible(n > 0 and line is not Line.MAY_RUN_TWICE)
         self._show.clicked.connect(self._on_show)
@@ -55,6 +59,11 @@ class SummaryRow(QWidget):
         column.addWidget(head)
         column.addWidget(self._list)
         self.show_undecided(undecided)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        _fixed(self._name, 132 if self.width() >= theme().px(640) else 84)
 
     @property
     def line(self) -> Line:
@@ -92,9 +101,8 @@ class _EntryRow(QWidget):
     def __init__(self, entry: Entry, line: Line) -> None:
         super().__init__()
         self._entry = entry
-        row = QHBoxLayout(self)
+        row = FlowLayout(self, spacing=12)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(12)
         name = ElidedText(use="mono.strong" if entry.is_code else "state")
         name.set_whole(plain(entry.name))
         row.addWidget(name)
@@ -108,7 +116,6 @@ class _EntryRow(QWidget):
             if text:
                 role = "text.2" if use == "secondary" else "text.muted"
                 row.addWidget(Text(text, use="mono" if use == "mono" else "secondary", role=role))
-        row.addStretch(1)
         if line is Line.NEEDS_YOU:
             review = make_button(tr("Review"), kind="link")
             review.clicked.connect(self._on_review)

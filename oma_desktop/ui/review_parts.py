@@ -185,6 +185,14 @@ class Panel(QWidget):
         painter.end()
 
 
+class Page(Panel):
+    """The page inside a scroll area: it never asks for more width than there is."""
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+
 class Chip(Panel):
     """20 px high: icon and a short text with an outline (look.md 7)."""
 

@@ -1,8 +1,9 @@
 """The resume dialog: nothing runs by accident, nothing of the plan is missing (ux.md C8)."""
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 
 from oma_desktop.model.resume import NeedsYouItem, TaskItem
 from oma_desktop.model.view import Effect, OwnerKind, Problem
@@ -128,6 +129,19 @@ def test_an_owner_that_appears_turns_resume_off(shown):
 def test_what_the_plan_warns_about_is_a_sentence(shown):
     _, dialog = shown(plan(problems=(Problem("RESUME_ENDS_REJECTED", "warning"),)))
     assert "ends the run as rejected" in dialog.notice.text.text()
+
+
+def test_nothing_is_cut_off_in_a_small_window(shown, host, qtbot):
+    host.set_scale(2.0)
+    push = call("c1", Effect.CONSEQUENTIAL, approved_by="operator-1", input={"command": "x" * 300})
+    _, dialog = shown(plan(push, call("c2", Effect.READ_ONLY)))
+    dialog.resize(800, 600)
+    qtbot.wait(30)
+    for part in dialog.findChildren(QWidget):
+        if part.isVisible():
+            left = part.mapTo(dialog, QPoint(0, 0)).x()
+            assert left >= 0, part
+            assert left + part.width() <= dialog.width(), part
 
 
 def test_choices_survive_a_theme_change(shown, host):
