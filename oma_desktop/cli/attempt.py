@@ -1,4 +1,4 @@
-"""One attempt on the standard loop: signals, progress lines, result document, exit code."""
+"""One attempt on the standard loop: signals, speed, result document, exit code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.base.text import tr
-from oma_desktop.cli.output import Exit, Output, sentence_of
-from oma_desktop.engine.bus import EventBus, ProgressEvent
+from oma_desktop.cli.output import Exit, Output
+from oma_desktop.cli.report import Progress
+from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.launch import Launcher, Prepared
 from oma_desktop.engine.run_log import RunLog
@@ -77,7 +78,7 @@ def run_attempt(
             force_lock=force_lock,
         )
         attempt = Attempt(launcher, EventBus())
-        attempt.bus.subscribe(_Progress(output))
+        attempt.bus.subscribe(Progress(output))
         _handle_signals(attempt, output)
         try:
             code = await work(attempt)
@@ -119,84 +120,3 @@ def _handle_signals(attempt: Attempt, output: Output) -> None:
         # Windows has no signal handlers on its loop: Ctrl-C then raises KeyboardInterrupt.
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, on_signal)
-
-
-def say_endpoints(prepared: Prepared, output: Output) -> None:
-    """Tell where model calls will go, before the first one (engine.md 8.7)."""
-    for place in sorted({e.base_url for e in prepared.endpoints if e.base_url}):
-        output.note(tr("model calls go to {address}", address=place))
-
-
-def exit_code(result: TeamRunResult) -> Exit:
-    """Map a status to the exit codes of product.md 5."""
-    return {"ok": Exit.OK, "suspended": Exit.SUSPENDED}.get(result.status.code, Exit.FAILED)
-
-
-def print_result(result: TeamRunResult, document: JsonObject, output: Output) -> None:
-    """Print the document, or a summary a person reads at a glance."""
-    if output.as_json:
-        output.document(document)
-        return
-    for task in result.tasks:
-        output.line(f"  {task['status']:12} {task['title']}  [{task.get('assignee', '-')}]")
-    output.line(
-        tr(
-            "run {run}, attempt {attempt}: {status}",
-            run=result.identity.run_id,
-            attempt=result.identity.attempt,
-            status=status_word(result),
-        )
-    )
-    for request in result.pending_approvals:
-        output.line(
-            tr("waiting for a decision: {scope} {id}", scope=request["scope"], id=request["id"])
-        )
-
-
-def status_word(result: TeamRunResult) -> str:
-    """Return the status as a word for people."""
-    words = {
-        "ok": tr("finished"),
-        "suspended": tr("suspended"),
-        "rejected": tr("rejected"),
-        "cancelled": tr("cancelled"),
-        "timeout": tr("timed out"),
-        "budget_exhausted": tr("budget used up"),
-    }
-    return words.get(result.status.code, tr("failed"))
-
-
-class _Progress:
-    """Tells on stderr what happens, one line per event worth a line; no message contents."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._titles: dict[str, str] = {}
-
-    def __call__(self, event: ProgressEvent) -> None:
-        if event.type == "task_start" and event.task is not None:
-            self._titles[event.task] = str(event.data.get("title", event.task))
-        line = self._line(event, self._titles.get(event.task or "", event.task or ""))
-        if line:
-            self._output.note(line)
-
-    def _line(self, event: ProgressEvent, task: str) -> str:
-        agent = event.agent or "-"
-        match event.type:
-            case "task_start":
-                return tr("start   {task}  [{agent}]", task=task, agent=agent)
-            case "task_complete":
-                return tr("done    {task}", task=task)
-            case "task_failed" | "error" if event.task is not None:
-                return tr("failed  {task}", task=task)
-            case "task_retry":
-                return tr("retry   {task}", task=task)
-            case "tool_start":
-                return tr("tool    {task}: {tool}", task=task, tool=event.data.get("tool"))
-            case "approval_pending":
-                return tr("asks    a decision is needed: {id}", id=event.data.get("id"))
-            case "warning" | "error":
-                code = event.data.get("code") or event.data.get("kind")
-                return sentence_of(str(code), event.data) if code else ""
-            case _:
-                return ""

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.text import tr
-from oma_desktop.cli.attempt import Attempt, exit_code, print_result, run_attempt
+from oma_desktop.cli.attempt import Attempt, run_attempt
 from oma_desktop.cli.output import Output
+from oma_desktop.cli.report import exit_code, print_result
 from oma_desktop.engine.sample import RUN_ID, STORE_FILE, unpack_sample
 from oma_desktop.model.errors import NotFound
 from oma_desktop.model.json_value import JsonObject

@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 
 from oma_desktop.base.text import tr
-from oma_desktop.cli.attempt import Attempt, exit_code, print_result, run_attempt, say_endpoints
+from oma_desktop.cli.attempt import Attempt, run_attempt
 from oma_desktop.cli.files import must_be_file
 from oma_desktop.cli.output import Output
 from oma_desktop.cli.plan_only import print_plan
+from oma_desktop.cli.report import exit_code, print_result, say_endpoints
 from oma_desktop.cli.run import add_file_arguments
 from oma_desktop.store.origin import Origin
 

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 
 from oma_desktop.base.text import tr
-from oma_desktop.cli.attempt import Attempt, exit_code, print_result, run_attempt, say_endpoints
+from oma_desktop.cli.attempt import Attempt, run_attempt
 from oma_desktop.cli.output import Exit, Output
+from oma_desktop.cli.report import exit_code, print_result, say_endpoints
 from oma_desktop.store.origin import Origin
 
 

@@ -7,7 +7,7 @@ from oma_desktop.base.text import N_, Sentence
 SENTENCES: dict[str, Sentence] = {
     "RESUME_WAITS_FOR_DECISION": Sentence(
         N_("Decisions are open in this run: {n}."),
-        N_("Until they are made a resume suspends again at once and runs nothing."),
+        N_("What they hold waits; a resume runs only what is independent of them."),
     ),
     "RESUME_ENDS_REJECTED": Sentence(
         N_("A request of this run was rejected."),

@@ -1,0 +1,124 @@
+"""What `run`, `restore` and `demo` say: progress while it runs, the result at its end."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oma_desktop.base.sentences import catalogue
+from oma_desktop.base.text import N_, tr
+from oma_desktop.cli.output import Exit, Output, sentence_of
+from oma_desktop.engine.bus import ProgressEvent
+from oma_desktop.engine.launch import Prepared
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.result import TeamRunResult
+
+REASON_LIMIT: Final = 300
+
+_RUN_WORDS: Final = {
+    "ok": N_("finished"),
+    "suspended": N_("suspended"),
+    "rejected": N_("rejected"),
+    "cancelled": N_("cancelled"),
+    "timeout": N_("timed out"),
+    "budget_exhausted": N_("budget used up"),
+}
+_TASK_WORDS: Final = {
+    "pending": N_("waiting"),
+    "blocked": N_("blocked"),
+    "in_progress": N_("in progress"),
+    "completed": N_("done"),
+    "failed": N_("failed"),
+    "skipped": N_("skipped"),
+}
+
+
+def exit_code(result: TeamRunResult) -> Exit:
+    """Map a status to the exit codes of product.md 5."""
+    return {"ok": Exit.OK, "suspended": Exit.SUSPENDED}.get(result.status.code, Exit.FAILED)
+
+
+def say_endpoints(prepared: Prepared, output: Output) -> None:
+    """Tell where model calls will go, before the first one (engine.md 8.7)."""
+    for place in sorted({e.base_url for e in prepared.endpoints if e.base_url}):
+        output.note(tr("model calls go to {address}", address=place))
+
+
+def print_result(result: TeamRunResult, document: JsonObject, output: Output) -> None:
+    """Print the document, or a summary a person reads at a glance."""
+    why = _why(result)
+    if output.as_json:
+        if why:
+            document = {**document, "status": {**result.status.to_json(), "message": why}}
+        output.document(document)
+        return
+    for task in result.tasks:
+        output.line(
+            f"  {task_word(task['status']):12} {task['title']}  [{task.get('assignee', '-')}]"
+        )
+        if task["status"] == "failed" and task.get("result"):
+            output.line(f"      {task.get('result', '')[:REASON_LIMIT]}")
+    output.line(
+        tr(
+            "run {run}, attempt {attempt}: {status}",
+            run=result.identity.run_id,
+            attempt=result.identity.attempt,
+            status=tr(_RUN_WORDS.get(result.status.code, N_("failed"))),
+        )
+    )
+    if why:
+        output.line(why)
+    for request in result.pending_approvals:
+        output.line(
+            tr("waiting for a decision: {scope} {id}", scope=request["scope"], id=request["id"])
+        )
+
+
+def task_word(status: str) -> str:
+    """Return the status of a task as a word for people."""
+    return tr(_TASK_WORDS.get(status, status))
+
+
+def _why(result: TeamRunResult) -> str:
+    """Return why the run did not just finish, as a sentence; the engine speaks in codes."""
+    said = result.status.message
+    if said is None and result.error_info is not None:
+        said = result.error_info.message or result.error_info.code
+    if said is None:
+        return ""
+    return sentence_of(said, {}) if said in catalogue() else said
+
+
+class Progress:
+    """Tells on stderr what happens, one line per event worth a line; no message contents."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._titles: dict[str, str] = {}
+
+    def __call__(self, event: ProgressEvent) -> None:
+        """Hear one event of the run."""
+        if event.type == "task_start" and event.task is not None:
+            self._titles[event.task] = str(event.data.get("title", event.task))
+        line = self._line(event, self._titles.get(event.task or "", event.task or ""))
+        if line:
+            self._output.note(line)
+
+    def _line(self, event: ProgressEvent, task: str) -> str:
+        match event.type:
+            case "task_start":
+                return tr("start   {task}  [{agent}]", task=task, agent=event.agent or "-")
+            case "task_complete":
+                return tr("done    {task}", task=task)
+            case "task_failed" if event.task in self._titles:
+                return tr("failed  {task}", task=task)
+            case "task_retry":
+                return tr("retry   {task}", task=task)
+            case "tool_start":
+                return tr("tool    {task}: {tool}", task=task, tool=event.data.get("tool"))
+            case "approval_pending":
+                return tr("asks    a decision is needed: {id}", id=event.data.get("id"))
+            case "warning" | "error" if event.task is None:
+                code = event.data.get("code") or event.data.get("kind")
+                return sentence_of(str(code), event.data) if code in catalogue() else ""
+            case _:
+                return ""
