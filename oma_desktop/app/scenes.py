@@ -13,6 +13,7 @@ from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.launch import Launcher
 from oma_desktop.engine.sample import STORE_FILE, unpack_sample
+from oma_desktop.model.keys import checkpoint_key
 from oma_desktop.store.ledger import ApprovalLedger
 from oma_desktop.store.origin import Origin, write_origin
 from oma_desktop.store.writers import writing
@@ -84,7 +85,7 @@ class SceneMaker:
         bus.subscribe(_Keeper(aside, target, at_call))
         await self._play(run_id, origin, bus)
         await self._finish(aside, origin, bus)
-        await self._lanes.store(write_origin, target, origin)
+        await self._lanes.store(write_origin, target, checkpoint_key(run_id), origin)
         return target
 
     async def _finish(self, store: Path, origin: Origin, bus: EventBus | None = None) -> None:

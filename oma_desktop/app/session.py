@@ -150,7 +150,7 @@ class Session:
 
     async def _resume(self, intent: ResumeIntent) -> None:
         store = Path(intent.run.store)
-        origin = await self._lanes.work(read_origin, store)
+        origin = await self._lanes.work(read_origin, store, intent.run.key)
         if origin.is_empty:
             chosen = await self._choose_files(intent.run)
             if chosen is None:
@@ -168,7 +168,9 @@ class Session:
         await self._runs.play(prepared, bus)
 
     async def _plan(self, run: RunRef) -> None:
-        effects = await self._lanes.work(declared_effects, Path(run.store), clock=self._clock)
+        effects = await self._lanes.work(
+            declared_effects, Path(run.store), clock=self._clock, key=run.key
+        )
         plan = await self._monitor.resume_plan(run, effects=effects)
         self._feed.plan_ready.emit((run, plan))
 
