@@ -245,7 +245,8 @@ class Session:
             work.close()
             return
         name = " ".join(str(part) for part in what[:2])
-        self._supervisor.spawn(self._guarded(work), name=name, exclusive=what)
+        if self._supervisor.spawn(self._guarded(work), name=name, exclusive=what) is None:
+            work.close()  # the same thing is being done already: a second click is nothing
 
     async def _guarded(self, work: Coroutine[object, object, None]) -> None:
         """The command boundary (house.md 2.6): known errors become notices, bugs pass through."""

@@ -1,0 +1,219 @@
+"""Clicks to bytes to pictures: the session on the real loop with the real engine and monitor."""
+
+import asyncio
+import json
+import os
+import shutil
+
+import pytest
+
+from oma_desktop.base.clock import SystemClock
+from oma_desktop.model.view import OwnerKind, RunRef, RunState, TaskState
+from oma_desktop.store.lock import WriterLock
+from oma_desktop.store.origin import Origin
+from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
+from tests.app.support import GOLDEN, until
+
+REVIEWER = "operator-1"
+
+
+def only_run(bench):
+    stores = bench.feed.stores()
+    return stores[0].runs[0] if stores and stores[0].runs else None
+
+
+def ref_of(bench):
+    store = bench.feed.stores()[0]
+    return RunRef(store.path, store.runs[0].key)
+
+
+def state_is(bench, state):
+    run = only_run(bench)
+    return run is not None and run.state is state and bench.feed.live(ref_of(bench)) is None
+
+
+def decide(bench, verdict, *, hash_=None):
+    store = bench.feed.stores()[0]
+    request = next(a for a in store.approvals if a.open)
+    bench.session.decide(
+        DecisionIntent(store.path, request.id, hash_ or request.request_hash, verdict, REVIEWER)
+    )
+    return request.id
+
+
+def effects(folder):
+    lines = (folder / "effects.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+async def test_the_sample_suspends_is_approved_and_finishes(bench, tmp_path):
+    bench.session.play_sample_in(tmp_path)
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    run = only_run(bench)
+    assert [t.title for t in run.tasks if t.state is TaskState.NEEDS_YOU] == ["Supplier letters"]
+    assert run.n_done == 10
+    decide(bench, "approve")
+    await until(lambda: bench.feed.stores()[0].approvals[0].state == "approved")
+    bench.session.resume(ResumeIntent(ref_of(bench)))
+    await until(lambda: state_is(bench, RunState.OK))
+    started = [e["toolCallId"] for e in effects(tmp_path) if e["event"] == "started"]
+    assert started.count("call_let_2") == 1
+    assert len(started) == len(set(started))
+    assert only_run(bench).n_done == 12
+    assert not bench.notices
+
+
+async def test_a_rejected_call_never_runs_and_the_run_goes_on(bench, tmp_path):
+    bench.session.play_sample_in(tmp_path)
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    decide(bench, "reject")
+    await until(lambda: bench.feed.stores()[0].approvals[0].state == "rejected")
+    bench.session.resume(ResumeIntent(ref_of(bench)))
+    await until(lambda: state_is(bench, RunState.OK))
+    assert all(e["toolCallId"] != "call_let_2" for e in effects(tmp_path))
+
+
+async def test_a_decision_over_another_content_is_refused_and_writes_nothing(bench, tmp_path):
+    bench.session.play_sample_in(tmp_path)
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    before = (tmp_path / "checkpoint.json").read_bytes()
+    outcomes = []
+    bench.feed.decided.connect(outcomes.append)
+    decide(bench, "approve", hash_="0" * 64)
+    await until(lambda: bool(outcomes))
+    assert (outcomes[0].ok, outcomes[0].code) == (False, "APPROVAL_STALE_DECISION")
+    assert (tmp_path / "checkpoint.json").read_bytes() == before
+
+
+async def test_two_clicks_are_one_decision(bench, tmp_path):
+    bench.session.play_sample_in(tmp_path)
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    outcomes = []
+    bench.feed.decided.connect(outcomes.append)
+    decide(bench, "approve")
+    decide(bench, "reject")
+    await until(lambda: bench.feed.stores()[0].approvals[0].state != "pending")
+    assert [o.ok for o in outcomes] == [True]
+    assert bench.feed.stores()[0].approvals[0].state == "approved"
+
+
+async def test_a_store_suspended_by_the_peer_is_decided_and_restored(bench, tmp_path):
+    source = GOLDEN / "c_tool_gate_1_suspended"
+    store = tmp_path / "checkpoint.json"
+    shutil.copyfile(source / "checkpoint.json", store)
+    bench.session.open_paths([str(store)])
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    decide(bench, "approve")
+    await until(lambda: bench.feed.stores()[0].approvals[0].state == "approved")
+
+    async def choose(_run):
+        return Origin(script=source / "peer_script.json")
+
+    bench.session._choose_files = choose
+    bench.session.resume(ResumeIntent(ref_of(bench)))
+    await until(lambda: state_is(bench, RunState.OK))
+    run = only_run(bench)
+    assert run.attempt == 2
+    assert [t.state for t in run.tasks] == [TaskState.DONE] * 3
+
+
+async def test_without_files_a_resume_does_nothing(bench, tmp_path):
+    store = tmp_path / "checkpoint.json"
+    shutil.copyfile(GOLDEN / "a_midrun_dag6" / "checkpoint.json", store)
+    before = store.read_bytes()
+    bench.session.open_paths([str(store)])
+    await until(lambda: bool(only_run(bench)))
+
+    asked = asyncio.Event()
+
+    async def nothing(_run):
+        asked.set()
+
+    bench.session._choose_files = nothing
+    bench.session.resume(ResumeIntent(ref_of(bench)))
+    await asked.wait()
+    assert store.read_bytes() == before
+
+
+async def test_another_writer_keeps_its_store(bench, tmp_path):
+    store = tmp_path / "checkpoint.json"
+    shutil.copyfile(GOLDEN / "c_tool_gate_1_suspended" / "checkpoint.json", store)
+    before = store.read_bytes()
+    lock = WriterLock(store, app="somebody else", clock=SystemClock())
+    lock.acquire()
+    try:
+        bench.session.open_paths([str(store)])
+        await until(lambda: bool(only_run(bench)))
+        outcomes = []
+        bench.feed.decided.connect(outcomes.append)
+        decide(bench, "approve")
+        await until(lambda: bool(outcomes))
+        assert not outcomes[0].ok
+        assert store.read_bytes() == before
+    finally:
+        lock.release()
+
+
+async def test_an_operator_suspend_stops_at_a_safe_point_and_resumes(bench, tmp_path):
+    bench.session._launcher._speed = 0.02
+    bench.session.play_sample_in(tmp_path)
+    await until(lambda: only_run(bench) is not None and only_run(bench).n_done >= 2)
+    ref = ref_of(bench)
+    bench.session.suspend(ref)
+    assert bench.feed.live(ref) is None or bench.feed.live(ref).suspending
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    assert only_run(bench).end.by == "operator"
+    bench.session._launcher._speed = 0.0
+    bench.session.resume(ResumeIntent(ref))
+    await until(lambda: state_is(bench, RunState.SUSPENDED) and only_run(bench).n_open_approvals)
+    started = [e["toolCallId"] for e in effects(tmp_path) if e["event"] == "started"]
+    assert len(started) == len(set(started)), "a suspend at a safe point repeats nothing"
+
+
+async def test_the_owner_is_this_app_while_it_runs_and_nobody_after(bench, tmp_path):
+    owners = set()
+    bench.feed.changed.connect(
+        lambda _paths: owners.update(s.owner.kind for s in bench.feed.stores())
+    )
+    bench.session._launcher._speed = 0.02
+    bench.session.play_sample_in(tmp_path)
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    await until(lambda: bench.feed.stores()[0].owner.kind is OwnerKind.NO_WRITER)
+    assert OwnerKind.THIS_APP in owners
+
+
+async def test_the_resume_plan_arrives_with_the_effects_the_run_file_declares(bench, tmp_path):
+    bench.session.play_sample_in(tmp_path)
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    plans = []
+    bench.feed.plan_ready.connect(plans.append)
+    bench.session.request_resume_plan(ref_of(bench))
+    await until(lambda: bool(plans))
+    plan = plans[0][1]
+    assert len(plan.kept) == 10
+    assert [n.tool for n in plan.needs_you] == ["send_letter"]
+    assert not plan.may_run_twice
+
+
+async def test_conversation_and_call_arrive_whole(bench, tmp_path):
+    bench.session.play_sample_in(tmp_path)
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    run = only_run(bench)
+    task = next(t for t in run.tasks if t.title == "合同条款审阅")
+    got, calls = [], []
+    bench.feed.conversation_loaded.connect(got.append)
+    bench.feed.call_loaded.connect(calls.append)
+    bench.session.load_conversation(ref_of(bench), task.id)
+    bench.session.load_call(ref_of(bench), task.id, "call_con_1")
+    await until(lambda: got and calls)
+    assert "不可抗力" in calls[0][1].output
+    assert any("第 7.2 条" in b.text for m in got[0][1].messages for b in m.blocks)
+
+
+@pytest.mark.parametrize("what", ["missing.yaml", "damaged.yaml"])
+async def test_a_bad_run_file_is_a_notice_not_a_crash(bench, tmp_path, what):
+    (tmp_path / "damaged.yaml").write_text("team: [", "utf-8")
+    bench.session.start_run(str(tmp_path / what))
+    await until(lambda: bool(bench.notices))
+    assert bench.notices[0].level == "error"
+    assert not any(name.endswith(".lock") for name in await asyncio.to_thread(os.listdir, tmp_path))
