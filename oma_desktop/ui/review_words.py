@@ -212,5 +212,9 @@ def size(n_bytes: int) -> str:
     if n_bytes < 1000:
         return ntr("{n} byte", "{n} bytes", n_bytes)
     if n_bytes < 1_000_000:
-        return tr("{n} KB", n=f"{n_bytes / 1000:.1f}")
-    return tr("{n} MB", n=f"{n_bytes / 1_000_000:.1f}")
+        return tr("{n} KB", n=_tenths(n_bytes / 1000))
+    return tr("{n} MB", n=_tenths(n_bytes / 1_000_000))
+
+
+def _tenths(value: float) -> str:
+    return f"{value:.1f}"
