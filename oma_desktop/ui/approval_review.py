@@ -125,6 +125,8 @@ class ReviewWindow(QWidget):
         self.model.changed.connect(self._refresh)
         self.body.shown_whole.connect(self.model.content_shown)
         self.body.laid_out.connect(self._on_laid_out)
+        for view in (self.body.text, self.body.compare.left, self.body.compare.right):
+            view.typing.connect(self._on_typing)
         self.changed.laid_out.connect(self._on_laid_out)
         self.header.back.clicked.connect(self._on_back)
         self.header.next.clicked.connect(self._on_next)
@@ -283,6 +285,10 @@ class ReviewWindow(QWidget):
         elif bar is Bar.GONE:
             shape = "skipped"
         self.header.shape.show_state(shape)
+
+    def _on_typing(self, inside: bool) -> None:
+        self.model.field_focus(inside=inside)
+        self.model.typed()
 
     def _on_successor(self) -> None:
         successor = self.model.successor

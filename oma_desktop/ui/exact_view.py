@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QTextCursor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.model.visible_json import PageLine, VisibleText, pages
 from oma_desktop.ui import review_words as words
+from oma_desktop.ui.exact_find import FindField, count_matches, next_page
 from oma_desktop.ui.exact_format import LINE
 from oma_desktop.ui.exact_text import ExactText
 from oma_desktop.ui.flow import FlowLayout
@@ -25,6 +26,7 @@ class ExactView(Panel):
 
     shown_whole = Signal()
     laid_out = Signal()
+    typing = Signal(bool)
 
     def __init__(self) -> None:
         super().__init__(box=True, line="border.strong")
@@ -65,10 +67,22 @@ class ExactView(Panel):
         self._next = make_button("", kind="link")
         self._next.clicked.connect(self._on_next)
         self._counts = Text(use="caption", role="text.muted")
+        self.finder = FindField()
+        self._found = Text(use="caption", role="text.muted")
+        self._found.hide()
+        self.finder.typing.connect(self.typing)
+        self.finder.left.connect(self._on_find_left)
+        self.finder.textChanged.connect(self._on_find_changed)
+        self.finder.returnPressed.connect(self._on_find_next)
+        shortcut = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
+        shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        shortcut.activated.connect(self._on_find)
         self._row = FlowLayout(foot, spacing=6)
         self._row.setContentsMargins(12, 4, 12, 4)
         for part in (self._tick, self._progress, self._unseen):
             self._row.addWidget(part)
+        self._row.addWidget(self.finder)
+        self._row.addWidget(self._found)
         self._row.split()
         for part in (self._back, self._place, self._next, self._counts):
             self._row.addWidget(part)
@@ -114,6 +128,33 @@ class ExactView(Panel):
             self._go(page)
         self.text.setFocus()
         self.text.show_unseen()
+
+    def _on_find(self) -> None:
+        self.finder.begin()
+        self._on_find_changed(self.finder.text())
+
+    def _on_find_left(self) -> None:
+        self._found.hide()
+        self._fit_foot()
+        self.text.setFocus()
+
+    def _on_find_changed(self, words: str) -> None:
+        n = count_matches(self._cut, words)
+        self._found.say(ntr("{n} match", "{n} matches", n) if words else "")
+        self._fit_foot()
+
+    def _on_find_next(self) -> None:
+        """Select the next match: on this page below the cursor, then on the next page with one."""
+        words = self.finder.text()
+        if not words or self.text.find(words):
+            return
+        page = next_page(self._cut, words, self._page)
+        if page is None:
+            return
+        if page != self._page:
+            self._go(page)
+        self.text.moveCursor(QTextCursor.MoveOperation.Start)
+        self.text.find(words)
 
     def _on_seen(self) -> None:
         self._whole[self._page] = self.text.whole_was_shown

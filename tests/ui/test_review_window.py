@@ -252,6 +252,26 @@ def test_s37_nothing_is_cut_off_in_a_small_window(review, host, scale):
         assert page.window.rect().contains(button.mapTo(page.window, button.rect().bottomRight()))
 
 
+def test_s37_the_whole_content_can_be_searched(review):
+    page = review(from_document(BIG))
+    page.arm()
+    view = page.window.body.text
+    view._go(0)
+    view.text.setFocus()
+    QTest.keyClick(page.handle, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert view.finder.hasFocus()
+    page.keys("rm -rf\n")
+    assert view._found.text() == "1 match"
+    assert view.text.textCursor().selectedText() == "rm -rf"
+    assert view._page == view.n_pages - 1
+    assert page.bar is Bar.TYPING, "a search is typing too"
+    QTest.keyClick(page.handle, Qt.Key.Key_Escape)
+    assert page.window.isVisible(), "Escape left the search only"
+    page.wait(2)
+    assert page.bar is None
+    assert page.decided == []
+
+
 def test_lines_cut_off_sideways_do_not_count_as_shown(review):
     page = review(request("a", tool_input={"to": "x " * 4000}))
     page.window.body.text.setFixedWidth(3000)
