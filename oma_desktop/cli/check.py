@@ -31,7 +31,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         return Exit.OK
     if options.path is None:
         raise InvalidInput("USAGE", detail=tr("a path or --schema is needed"), command="check")
-    report = check_document(read_bytes(options.path), name=options.path.name)
+    report = check_document(read_bytes(options.path), name=str(options.path))
     problems: list[JsonObject] = []
     for problem in report.problems:
         problems.append(_document(problem))

@@ -6,7 +6,8 @@ Order (formats.md W9): read and check every file, then open the store under its 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from oma_desktop.engine.endpoints import Endpoint
 from oma_desktop.engine.identity import check_run_id
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
-from oma_desktop.engine.run_files import Files, declared_effects, read_files, saved_key
+from oma_desktop.engine.run_files import Files, declared_effects, naming, read_files, saved_key
 from oma_desktop.engine.sample import effects_beside
 from oma_desktop.engine.script import EffectsLog
 from oma_desktop.engine.wiring import Wiring, World, retry_events, wire
@@ -99,14 +100,11 @@ class Launcher:
         given = run_id if run_id is not None else wanted.run_id
         identity = self._fresh_run_id(files.team_name) if given is None else check_run_id(given)
         path = store or _place(files, identity)
+        await self._lanes.work(_refuse_folder, path)
         key = wanted.key or checkpoint_key(identity)
         wiring = await self._wire(files, bus, effects or effects_beside(path), needs_work=True)
-        opened = await self._open(path)
-        try:
+        async with self._opened(path, wiring) as opened:
             await self._lanes.store(_claim, opened, path, key, origin)
-        except BaseException:
-            await self._lanes.store(opened.close)
-            raise
         options = RunOptions(
             run_id=identity,
             checkpoint=CheckpointOptions(opened.store, key=wanted.key, lock=opened.lock),
@@ -137,12 +135,10 @@ class Launcher:
         origin = await self._lanes.work(_known_origin, store, origin, key, run_id)
         files = await self._lanes.work(read_files, origin)
         wiring = await self._wire(files, bus, effects or effects_beside(store), needs_work=False)
-        opened = await self._open(store)
-        try:
-            found = saved_key(opened.store, path=store, key=key, run_id=run_id, files=files)
-        except BaseException:
-            await self._lanes.store(opened.close)
-            raise
+        async with self._opened(store, wiring) as opened:
+            found = await self._lanes.store(
+                saved_key, opened.store, path=store, key=key, run_id=run_id, files=files
+            )
         options = _restore_options(files, opened, found)
         options = replace(options, run_id=run_id, retry_failed=retry_failed)
         engine = self._engine(wiring, bus)
@@ -159,19 +155,30 @@ class Launcher:
     ) -> Wiring:
         log = EffectsLog(effects, clock=self._clock, lanes=self._lanes) if effects else None
         world = World(self._clock, on_retry=retry_events(bus), speed=self._speed, effects=log)
-        return await self._lanes.work(
-            wire,
-            files.run_file,
-            base_dir=files.base_dir,
-            world=world,
-            script=files.script,
-            needs_work=needs_work,
-        )
+        with naming(files.source):
+            return await self._lanes.work(
+                wire,
+                files.run_file,
+                base_dir=files.base_dir,
+                world=world,
+                script=files.script,
+                needs_work=needs_work,
+            )
 
-    async def _open(self, path: Path) -> OpenStore:
-        return await self._lanes.store(
-            open_for_writing, path, app=self._app, clock=self._clock, force=self._force
-        )
+    @asynccontextmanager
+    async def _opened(self, path: Path, wiring: Wiring) -> AsyncIterator[OpenStore]:
+        """Open the store under its lock; it stays open unless the block fails."""
+        opened: OpenStore | None = None
+        try:
+            opened = await self._lanes.store(
+                open_for_writing, path, app=self._app, clock=self._clock, force=self._force
+            )
+            yield opened
+        except BaseException:
+            if opened is not None:
+                await self._lanes.store(opened.close)
+            await wiring.close()
+            raise
 
     def _engine(self, wiring: Wiring, bus: EventBus) -> OpenMultiAgent:
         return OpenMultiAgent(
@@ -186,6 +193,11 @@ class Launcher:
         """`<team>-<UTC yyyymmdd-hhmmss>-<4 hex>` (product.md 7), at most 128 characters."""
         tail = f"-{self._clock.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         return team[: 128 - len(tail)] + tail
+
+
+def _refuse_folder(path: Path) -> None:
+    if path.is_dir():
+        raise InvalidInput("PATH_IS_FOLDER", path=str(path))
 
 
 def _place(files: Files, run_id: str) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,8 +13,10 @@ from oma_desktop.engine.options import CheckpointOptions
 from oma_desktop.engine.places import place_of_saved_run
 from oma_desktop.engine.script import load_script
 from oma_desktop.engine.wiring import World, wire
-from oma_desktop.model.errors import InvalidInput, NotFound, OmaError
+from oma_desktop.model.document_text import read_document
+from oma_desktop.model.errors import InvalidInput, NotAllowed, NotFound, OmaError
 from oma_desktop.model.keys import checkpoint_key
+from oma_desktop.model.plan_reading import is_plan
 from oma_desktop.model.runfile import Checkpoint, RunFile
 from oma_desktop.model.runfile_reading import read_run_file, with_team
 from oma_desktop.model.script import Script
@@ -30,6 +34,8 @@ class Files:
     run_file: RunFile
     script: Script | None
     base_dir: Path
+    source: Path | None = None
+    """What to name when the files do not fit together."""
 
     @property
     def team_name(self) -> str:
@@ -53,6 +59,17 @@ class Files:
         )
 
 
+@contextmanager
+def naming(path: Path | None) -> Iterator[None]:
+    """Let every error inside name the file it is about."""
+    try:
+        yield
+    except OmaError as error:
+        if path is not None:
+            error.facts.setdefault("path", str(path))
+        raise
+
+
 def read_files(origin: Origin) -> Files:
     """Read run file, team file and script. Blocking. Raises InvalidInput."""
     run_file = RunFile()
@@ -65,7 +82,7 @@ def read_files(origin: Origin) -> Files:
     if origin.team is not None:
         run_file = with_team(run_file, _read(origin.team))
     script = load_script(origin.script) if origin.script is not None else None
-    return Files(run_file, script, base_dir)
+    return Files(run_file, script, base_dir, origin.run_file or origin.script)
 
 
 def _read(path: Path) -> RunFile:
@@ -73,7 +90,10 @@ def _read(path: Path) -> RunFile:
         data = path.read_bytes()
     except OSError as error:
         raise InvalidInput("RUNFILE_UNREADABLE", path=str(path), found=error.strerror) from error
-    return read_run_file(data, name=str(path))
+    with naming(path):
+        if is_plan(read_document(data, name=str(path)).value):
+            raise NotAllowed("RUNFILE_NEEDS_PLAN_REPLAY", name=str(path))
+        return read_run_file(data, name=str(path))
 
 
 def saved_key(
