@@ -96,8 +96,13 @@ class AttemptRun:
             writer=self._writer,
         )
 
-    async def run(self) -> TeamRunResult:
-        """Run to the end, a suspension or a stop. Raises what ends a run as a fault."""
+    async def run(self, *, must_save: bool = False) -> TeamRunResult:
+        """Run to the end, a suspension or a stop. Raises what ends a run as a fault.
+
+        `must_save`: raise WriteFailed instead of starting when the attempt cannot be saved. A
+        restore needs that: until then the file says that every call of the earlier attempt is at
+        rest, and a crash in an attempt the file does not know would make that a lie.
+        """
         attempt = self._attempt
         log = RunLog(self._services.bus)
         try:
@@ -112,7 +117,10 @@ class AttemptRun:
                 on_lost=self._lock_lost,
             ):
                 # The attempt number is durable before anything happens in its name (W26).
-                await attempt.save("attempt_started")
+                if must_save and self._writer is not None:
+                    await self._writer.save_strict("attempt_started")
+                else:
+                    await attempt.save("attempt_started")
                 await Dispatcher(attempt).run()
                 return await self._finish(log)
         finally:

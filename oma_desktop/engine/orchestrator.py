@@ -202,7 +202,7 @@ class OpenMultiAgent:
                 await restore_memory(
                     state, team.config, options.checkpoint, self._services, snapshot=snapshot
                 )
-                return await self._attempt(team, state, options, place)
+                return await self._attempt(team, state, options, place, must_save=True)
 
     async def _rejected(
         self,
@@ -234,11 +234,13 @@ class OpenMultiAgent:
         state: RunState,
         options: RunOptions | RestoreOptions,
         place: Checkpoint | None,
+        *,
+        must_save: bool = False,
     ) -> TeamRunResult:
         run = AttemptRun(
             team, self._options, self._services, state=state, options=options, place=place
         )
-        return await run.run()
+        return await run.run(must_save=must_save)
 
     def _now(self) -> str:
         return to_ms_iso(self._services.clock.now())

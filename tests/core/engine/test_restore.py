@@ -15,6 +15,7 @@ from oma_desktop.model.errors import (
     IntegrityMismatch,
     InvalidInput,
     PlanRejected,
+    WriteFailed,
 )
 from oma_desktop.store.filestore import FileStore
 from tests.core.engine.run_world import (
@@ -424,3 +425,17 @@ async def test_case_s06_siblings_that_never_started_run_and_join_gets_all_four(t
     assert "r1" in prompt
     for part in ("part-2", "part-3", "part-4"):
         assert f"result of {part}" in prompt
+
+
+async def test_a_restore_that_cannot_save_its_attempt_starts_nothing():
+    """Else a crash in it would leave a file that says nothing has begun (formats.md W26)."""
+    world = await half_done()
+    before = [(e.key, e.value) for e in world.store.list()]
+    world.forget_events()
+    world.store.fail = True
+    with pytest.raises(WriteFailed):
+        await world.restore()
+    assert [(e.key, e.value) for e in world.store.list()] == before
+    assert not [e for e in world.events if e.type in {"task_start", "model_call", "tool_start"}]
+    world.store.fail = False
+    assert (await world.restore()).success
