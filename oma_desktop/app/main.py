@@ -133,7 +133,7 @@ class _Program:
         window.language_changed.connect(self._on_language)
         self._handle_signals(loop, window)
         window.show()
-        self._begin(bench.session, window, settings.watch)
+        self._begin(bench.session, settings.watch)
         timer = self._quit_later(window)
         await self._leave.wait()
         if timer is not None:
@@ -144,14 +144,13 @@ class _Program:
 
     # ------------------------------------------------------------------ beginning
 
-    def _begin(self, session: Session, window: MainWindow, watch: tuple[str, ...]) -> None:
+    def _begin(self, session: Session, watch: tuple[str, ...]) -> None:
         if self._what.sample_folder is not None:
             session.play_sample_in(self._what.sample_folder)
             return
         paths = [*watch, *self._what.paths]
         if paths:
             session.open_paths(paths)
-            window.set_watched(tuple(paths))
 
     def _quit_later(self, window: MainWindow) -> QTimer | None:
         if self._what.quit_after_s is None:

@@ -52,6 +52,7 @@ class Session:
         supervisor: Supervisor,
         lanes: Lanes,
         choose_files: ChooseFiles,
+        on_watched: Callable[[tuple[str, ...]], None],
         speed: float = 1.0,
     ) -> None:
         self._feed = feed
@@ -59,6 +60,8 @@ class Session:
         self._supervisor = supervisor
         self._lanes = lanes
         self._choose_files = choose_files
+        self._on_watched = on_watched
+        self._watched: list[str] = []
         self._speed = speed
         self._closed = False
         self._monitor = Monitor(
@@ -74,11 +77,14 @@ class Session:
     def open_paths(self, paths: list[str]) -> None:
         """Watch store files or folders."""
         for path in paths:
-            self._monitor.add(path)
+            self._watch(path)
 
     def forget_path(self, path: str) -> None:
         """Stop watching; nothing on disk changes."""
         self._monitor.remove(path)
+        if path in self._watched:
+            self._watched.remove(path)
+            self._on_watched(tuple(self._watched))
 
     def start_run(self, run_file: str) -> None:
         """Start a run file in this process."""
@@ -126,18 +132,24 @@ class Session:
         """Re-read everything now."""
         self._monitor.look_again()
 
+    def _watch(self, path: str) -> None:
+        self._monitor.add(path)
+        if path not in self._watched:
+            self._watched.append(path)
+            self._on_watched(tuple(self._watched))
+
     # ------------------------------------------------------------------ runs
 
     async def _start(self, origin: Origin) -> None:
         bus = self._bus()
         prepared = await self._launcher.new_run(origin, bus=bus)
-        self._monitor.add(str(prepared.store_path))
+        self._watch(str(prepared.store_path))
         await self._runs.play(prepared, bus)
 
     async def _sample(self, folder: Path | None) -> None:
         place, origin = await self._lanes.work(unpack_sample, folder)
         store = place / STORE_FILE
-        self._monitor.add(str(store))
+        self._watch(str(store))
         bus = self._bus()
         effects = place / EFFECTS_FILE
         if await self._lanes.work(store.is_file):

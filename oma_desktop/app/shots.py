@@ -114,7 +114,6 @@ class _Drawer:
             window.show()
             await self._shoot(window, "first-start")
             bench.session.open_paths([str(self._scenes.folder)])
-            window.set_watched((str(self._scenes.folder),))
             await _until(lambda: len(bench.feed.stores()) >= 4)
             suspended = _ref(bench, self._scenes.suspended)
             for view in window.views:

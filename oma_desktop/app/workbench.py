@@ -39,6 +39,7 @@ class Workbench:
             supervisor=supervisor,
             lanes=lanes,
             choose_files=self._choose_files,
+            on_watched=self._on_watched,
             speed=speed,
         )
         self.selection = Selection()
@@ -63,6 +64,9 @@ class Workbench:
         self.window.review_requested.connect(self.desk.review)
         self.window.resume_requested.connect(self.desk.resume)
         self.panel.review_wanted.connect(self.desk.review)
+
+    def _on_watched(self, paths: tuple[str, ...]) -> None:
+        self.window.set_watched(paths)
 
     async def _choose_files(self, run: RunRef) -> Origin | None:
         return await self.desk.choose_files(run)
