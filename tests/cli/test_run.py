@@ -27,7 +27,7 @@ def files_in(folder):
 def test_a_run_goes_to_its_end_and_prints_the_document(cli, tmp_path):
     done = cli("run", *trial(tmp_path, "A", "B"), "--json")
     assert done.code == 0
-    assert PEER_KEYS <= done.json.keys()
+    assert done.json.keys() >= PEER_KEYS
     assert done.json["success"] is True
     assert {t["title"]: t["status"] for t in done.json["tasks"]} == {
         "A": "completed",
