@@ -8,6 +8,15 @@ import logging.handlers
 from pathlib import Path
 from typing import TextIO
 
+# httpx logs addresses, watchdog every event, qasync every handle.
+QUIET = {
+    "httpx": logging.WARNING,
+    "httpcore": logging.WARNING,
+    "watchdog": logging.INFO,
+    "qasync": logging.INFO,
+    "asyncio": logging.INFO,
+}
+
 _crash_file: dict[str, TextIO] = {}
 
 
@@ -26,7 +35,8 @@ def start_logs(folder: Path, *, debug: bool = False) -> Path | None:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if debug else logging.INFO)
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs addresses at info
+    for noisy, level in QUIET.items():
+        logging.getLogger(noisy).setLevel(level)
     return _keep_native_crashes(folder)
 
 

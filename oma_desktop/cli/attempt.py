@@ -63,7 +63,7 @@ def run_attempt(
     Returns its exit code, or 130 after a second signal. Without `speed`, scripted delays are as
     written, or as the environment says (SPEED_VARIABLE).
     """
-    factor = _speed() if speed is None else speed
+    factor = scripted_speed() if speed is None else speed
 
     async def main() -> int:
         lanes = Lanes()
@@ -92,7 +92,8 @@ def run_attempt(
     return asyncio.run(main())
 
 
-def _speed() -> float:
+def scripted_speed() -> float:
+    """Return the factor for scripted delays (`OMA_DESKTOP_SAMPLE_SPEED`); InvalidInput if bad."""
     text = os.environ.get(SPEED_VARIABLE, "1")
     try:
         speed = float(text)

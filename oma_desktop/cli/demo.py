@@ -11,7 +11,7 @@ from pathlib import Path
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.text import tr
-from oma_desktop.cli.attempt import Attempt, run_attempt
+from oma_desktop.cli.attempt import Attempt, run_attempt, scripted_speed
 from oma_desktop.cli.output import Output
 from oma_desktop.cli.report import exit_code, print_result
 from oma_desktop.engine.sample import RUN_ID, STORE_FILE, unpack_sample
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return int(
         window.run_demo(
             folder,
-            speed=0.0 if options.fast else 1.0,
+            speed=0.0 if options.fast else scripted_speed(),
             screenshot=options.screenshot,
             quit_after_s=options.quit_after,
         )
