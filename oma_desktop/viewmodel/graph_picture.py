@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from math import floor
+from typing import Final, TypeAlias
 
 from oma_desktop.model.view import RunRef, RunView, TaskState
 from oma_desktop.viewmodel.graph_checks import Refusal
-from oma_desktop.viewmodel.graph_geometry import Geometry
+from oma_desktop.viewmodel.graph_geometry import GAP, Box, Geometry
 from oma_desktop.viewmodel.graph_layout import Spot, arrange
 from oma_desktop.viewmodel.graph_nodes import MapEdge, MapNode
 from oma_desktop.viewmodel.graph_routes import Link, Piece, routes_of
 
 Route: TypeAlias = tuple[Piece, ...]
+Tile: TypeAlias = tuple[int, int]
+
+# Half a window at 100 %: small enough to leave most links out, large enough to be few
+_TILE: Final = 640.0
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where everything is: the outcome of a layout."""
+    """Where everything is: the outcome of a layout. `tiles` lead from a place to its links."""
 
     geometry: Geometry
     routes: Mapping[Link, Route]
+    tiles: Mapping[Tile, Sequence[Link]]
+
+    def links_in(self, area: Box) -> Iterator[Link]:
+        """Yield each link that may be seen in an area once, always in the same order."""
+        columns = range(_tile(area.x), _tile(area.right) + 1)
+        rows = range(_tile(area.y), _tile(area.bottom) + 1)
+        found: dict[Link, None] = {}
+        for c in columns:
+            for r in rows:
+                found.update(dict.fromkeys(self.tiles.get((c, r), ())))
+        return iter(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +81,27 @@ def place(
     spots = arrange(list(nodes), needs_of(nodes, edges), kept=kept)
     geometry = Geometry(spots, stacks=frozenset(k for k, n in nodes.items() if n.is_stack))
     links = [(e.source, e.target) for e in edges]
-    return Placed(geometry, dict(zip(links, routes_of(geometry, links), strict=True)))
+    routes = dict(zip(links, routes_of(geometry, links), strict=True))
+    return Placed(geometry, routes, _tiles_of(routes))
+
+
+def _tile(length: float) -> int:
+    return floor(length / _TILE)
+
+
+def _tiles_of(routes: Mapping[Link, Route]) -> dict[Tile, list[Link]]:
+    tiles: dict[Tile, list[Link]] = {}
+    for link, route in routes.items():
+        crossed: dict[Tile, None] = {}
+        for piece in route:
+            left, right = sorted((piece.x0, piece.x1))
+            top, bottom = sorted((piece.y0, piece.y1))
+            for c in range(_tile(left - GAP), _tile(right + GAP) + 1):
+                for r in range(_tile(top), _tile(bottom) + 1):
+                    crossed[c, r] = None
+        for tile in crossed:
+            tiles.setdefault(tile, []).append(link)
+    return tiles
 
 
 def needs_of(nodes: Mapping[str, MapNode], edges: Sequence[MapEdge]) -> dict[str, list[str]]:
