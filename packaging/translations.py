@@ -42,6 +42,7 @@ msgstr ""
 """
 ENDS = {".": "。", "?": "？", ":": "：", "…": "…"}
 """How a sentence ends, and how its Chinese must end."""
+_FILLED = re.compile(r"%(?:\(\w+\))?[srd]")  # places argparse fills
 _ACCELERATOR = re.compile(r"(?<!&)&(\w)")
 
 
@@ -139,6 +140,8 @@ def differences(original: str, translation: str) -> Iterator[str]:
             yield f"other places in {translation!r}"
     except ValueError:
         yield f"braces that are no named place, here or in {translation!r}"
+    if sorted(_FILLED.findall(original)) != sorted(_FILLED.findall(translation)):
+        yield f"other places in {translation!r}"
     key = accelerator(original)
     shown = f"(&{key})" if key else ""
     if key and shown not in translation.rstrip("…"):

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import gettext
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from importlib import resources
 from string import Formatter
 from typing import Final
@@ -21,6 +22,8 @@ from typing_extensions import override
 
 DOMAIN: Final = "oma"
 LANGUAGES: Final = ("en", "zh_CN")
+
+_WIDE_MARKS: Final = ("。", "？", "！", "：", "；")  # full width: they end with white already
 
 _state: dict[str, gettext.NullTranslations] = {"now": gettext.NullTranslations()}
 
@@ -69,6 +72,38 @@ def ntr(singular: str, plural: str, n: int, /, **facts: object) -> str:
     return _format.vformat(translated, (), {"n": n, **facts})
 
 
+def paragraph(sentences: Iterable[str]) -> str:
+    """Set whole sentences one after the other, empty ones left out.
+
+    A full-width mark brings its own space, so Chinese sentences stand close.
+    """
+    return reduce(_follow, filter(None, sentences), "")
+
+
+def _follow(text: str, sentence: str) -> str:
+    return f"{text} {sentence}" if text and not text.endswith(_WIDE_MARKS) else text + sentence
+
+
+def listed(facts: Iterable[str]) -> str:
+    """Set facts of one thing side by side, empty ones left out: "bash, done, read only"."""
+
+    def beside(before: str, fact: str) -> str:
+        return tr("{before}, {next}", before=before, next=fact)
+
+    present = [fact for fact in facts if fact]
+    return reduce(beside, present) if present else ""
+
+
+def named(names: Iterable[str]) -> str:
+    """Set names of like things in a row; Chinese has a mark of its own for that."""
+
+    def beside(before: str, name: str) -> str:
+        return tr("{name}, {others}", name=before, others=name)
+
+    every = list(names)
+    return reduce(beside, every) if every else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """What happened, what is known about it, what to do (ux.md C15). Texts are msgids."""
@@ -76,6 +111,11 @@ class Sentence:
     title: str
     detail: str = ""
     hint: str = ""
+
+    @property
+    def whole(self) -> str:
+        """Everything as one paragraph."""
+        return paragraph((self.title, self.detail, self.hint))
 
     def fill(self, facts: Mapping[str, object]) -> Sentence:
         """Return the translated sentence with its places filled."""

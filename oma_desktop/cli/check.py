@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from oma_desktop.base.sentences import describe
-from oma_desktop.base.text import ntr, tr
+from oma_desktop.base.text import ntr, paragraph, tr
 from oma_desktop.cli.files import read_bytes
 from oma_desktop.cli.output import Exit, Output, placed, problem_facts, problem_line
 from oma_desktop.model.checkfile import check_document
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def _document(problem: Problem) -> JsonObject:
     sentence = describe(problem.code, problem_facts(problem))
-    message = " ".join(part for part in (sentence.title, sentence.detail) if part)
+    message = paragraph((sentence.title, sentence.detail))
     document: JsonObject = {"path": problem.where, "message": message}
     if sentence.hint:
         document["hint"] = sentence.hint

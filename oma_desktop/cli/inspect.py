@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from oma_desktop.base.text import ntr, tr
+from oma_desktop.base.text import listed, ntr, tr
 from oma_desktop.cli.files import read_store
 from oma_desktop.cli.output import Exit, Output, filled, placed
-from oma_desktop.cli.report import task_word
+from oma_desktop.cli.report import task_column, task_word
 from oma_desktop.model.inspection import has_errors, inspect_container
 from oma_desktop.model.json_value import JsonObject, JsonValue
 
@@ -75,7 +75,8 @@ def _print_run(run: JsonObject, output: Output) -> None:
     )
     counts = run.get("statusCounts")
     if isinstance(counts, dict):
-        output.line("  " + ", ".join(f"{n} {task_word(s)}" for s, n in counts.items()))
+        states = (tr("{n} {state}", n=n, state=task_word(s)) for s, n in counts.items())
+        output.line("  " + listed(states))
     for task in _objects(run.get("tasks")):
         assignee = task.get("assignee") or "-"
-        output.line(f"  {task_word(str(task.get('status'))):12} {task.get('title')}  [{assignee}]")
+        output.line(f"  {task_column(str(task.get('status')))} {task.get('title')}  [{assignee}]")

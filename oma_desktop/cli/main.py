@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from oma_desktop import __version__
 from oma_desktop.base.text import N_, set_language, tr
+from oma_desktop.cli.argparse_words import translate_argparse
 from oma_desktop.cli.output import Exit, Output, exit_of
 from oma_desktop.model.errors import InvalidInput, OmaError
 from oma_desktop.model.nearest import nearest
@@ -66,7 +67,12 @@ def build_parser(wanted: str | None = None) -> argparse.ArgumentParser:
         ),
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"oma-desktop {__version__}")
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"oma-desktop {__version__}",
+        help=tr("show the version and exit"),
+    )
     commands = parser.add_subparsers(dest="command", metavar=tr("COMMAND"), parser_class=_Parser)
     for command in COMMANDS:
         summary = tr(command.summary)
@@ -94,6 +100,7 @@ def run(arguments: Sequence[str]) -> int:
     output = Output(as_json="--json" in arguments)
     try:
         _choose_language()
+        translate_argparse()
         return int(_dispatch(list(arguments), output))
     except OmaError as error:
         output.error(error)

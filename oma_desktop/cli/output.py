@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Final, TextIO
 
 from oma_desktop.base.sentences import describe, one_line
-from oma_desktop.base.text import tr
+from oma_desktop.base.text import paragraph, tr
 from oma_desktop.model.errors import (
     ApprovalError,
     ChangedOnDisk,
@@ -85,7 +85,7 @@ class Output:
 
 def placed(message: str, place: str) -> str:
     """Return the message with its place in front, unless the message names it itself."""
-    return message if place in message else f"{place}: {message}"
+    return message if place in message else tr("{where}: {message}", where=place, message=message)
 
 
 def filled(problems: JsonValue) -> list[JsonObject]:
@@ -127,7 +127,7 @@ def readable(facts: Mapping[str, object]) -> dict[str, object]:
 
 def _error_document(error: OmaError) -> JsonObject:
     sentence = describe(error.code, readable(error.facts))
-    message = " ".join(p for p in (sentence.title, sentence.detail) if p)
+    message = paragraph((sentence.title, sentence.detail))
     document: JsonObject = {"code": error.code, "message": message}
     where = error.facts.get("where") or error.facts.get("place") or error.facts.get("path")
     if where:

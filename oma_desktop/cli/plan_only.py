@@ -101,9 +101,17 @@ def _print(plan: ResumePlan, output: Output) -> None:
 
 def _tasks(output: Output, word: str, items: tuple[TaskItem, ...]) -> None:
     for item in items:
-        output.line(f"  {word}: {item.task_title}")
+        output.line(tr("  {word}: {task}", word=word, task=item.task_title))
 
 
 def _calls(output: Output, word: str, items: tuple[CallItem, ...]) -> None:
     for item in items:
-        output.line(f"  {word}: {item.tool} {item.call_id}  ({item.task_title})")
+        output.line(
+            tr(
+                "  {word}: {tool} {call}  ({task})",
+                word=word,
+                tool=item.tool,
+                call=item.call_id,
+                task=item.task_title,
+            )
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
+from unicodedata import east_asian_width
 
 from oma_desktop.base.sentences import catalogue
 from oma_desktop.base.text import N_, tr
@@ -53,7 +54,7 @@ def print_result(result: TeamRunResult, document: JsonObject, output: Output) ->
         return
     for task in result.tasks:
         output.line(
-            f"  {task_word(task['status']):12} {task['title']}  [{task.get('assignee', '-')}]"
+            f"  {task_column(task['status'])} {task['title']}  [{task.get('assignee', '-')}]"
         )
         if task["status"] == "failed" and task.get("result"):
             output.line(f"      {task.get('result', '')[:REASON_LIMIT]}")
@@ -76,6 +77,13 @@ def print_result(result: TeamRunResult, document: JsonObject, output: Output) ->
 def task_word(status: str) -> str:
     """Return the status of a task as a word for people."""
     return tr(_TASK_WORDS.get(status, status))
+
+
+def task_column(status: str) -> str:
+    """Return the word in a column of 12 cells; a Chinese character takes two."""
+    word = task_word(status)
+    cells = sum(2 if east_asian_width(c) in "WF" else 1 for c in word)
+    return word + " " * (12 - cells)
 
 
 def _why(result: TeamRunResult) -> str:

@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from oma_desktop.base.clock import Clock
-from oma_desktop.base.text import tr
+from oma_desktop.base.text import listed, tr
 from oma_desktop.model.view import Effect
 from oma_desktop.ui import review_words as words
 from oma_desktop.ui.icons import icon_pixmap, state_pixmap
@@ -331,7 +331,7 @@ def spoken(row: InboxRow, _column: int) -> str:
     if isinstance(row, HeadRow):
         return tr("{group}: {n}", group=group, n=row.n)
     parts = (what_of(row)[0], _risk(row)[0], _second_line(row))
-    return tr("{group}: {what}", group=group, what=", ".join(p for p in parts if p))
+    return tr("{group}: {what}", group=group, what=listed(parts))
 
 
 def _draw_elided(painter: QPainter, area: QRect, text: str) -> None:

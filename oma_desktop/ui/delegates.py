@@ -14,7 +14,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 from typing_extensions import override
 
-from oma_desktop.base.text import tr
+from oma_desktop.base.text import listed, tr
 from oma_desktop.model.view import OwnerKind, RunState
 from oma_desktop.ui import states, words
 from oma_desktop.ui.badges import BADGE_HEIGHT, badge_width, paint_badge
@@ -130,7 +130,7 @@ def run_sentence(row: RunRow, now: datetime) -> str:
         parts.insert(2, tr("decisions waiting: {n}", n=row.n_waiting))
     if not row.readable:
         parts.append(tr("the file cannot be read"))
-    return ", ".join(parts)
+    return listed(parts)
 
 
 def _paint_run(painter: QPainter, rect: QRect, row: RunRow, look: Theme, now: datetime) -> None:

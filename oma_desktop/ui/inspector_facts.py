@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from oma_desktop.base.sentences import describe
-from oma_desktop.base.text import ntr, tr
+from oma_desktop.base.text import ntr, paragraph, tr
 from oma_desktop.model.view import Problem, RunView, StoreView, TaskState, TaskView, Usage
 from oma_desktop.ui import states, words
 from oma_desktop.ui.facts import Fact
@@ -70,7 +70,7 @@ def run_facts(row: RunRow, run: RunView, store: StoreView, *, now: datetime) -> 
 def problem_fact(problem: Problem) -> Fact:
     """Return what is wrong with a run as a fact: title and hint; the code is in the tip."""
     sentence = describe(problem.code, {"where": problem.where, **problem.facts})
-    text = " ".join(p for p in (sentence.title, sentence.hint) if p)
+    text = paragraph((sentence.title, sentence.hint))
     role = "danger.text" if problem.severity == "error" else "warning.text"
     return Fact(tr("Problem"), text, role, tip=f"{problem.code} {problem.where}".strip())
 

@@ -22,7 +22,7 @@ _ROLES = {"info": "info.text", "warning": "warning.text", "error": "danger.text"
 def notice_text(heard: Heard) -> str:
     """Return the whole sentence of a notice; a repeated one says how often."""
     sentence = describe(heard.notice.code, dict(heard.notice.facts))
-    text = " ".join(p for p in (sentence.title, sentence.detail, sentence.hint) if p)
+    text = sentence.whole
     return tr("{text} ({n} times)", text=text, n=heard.times) if heard.times > 1 else text
 
 

@@ -47,7 +47,7 @@ _ICONS = {"error": ("error", "danger.text"), "warning": ("warning", "warning.tex
 def problem_sentence(row: ProblemRow) -> str:
     """Return what happened, what is safe and what to do, as one line."""
     sentence = describe(row.code, {"where": row.where, "path": row.store, **dict(row.facts)})
-    return " ".join(p for p in (sentence.title, sentence.detail, sentence.hint) if p)
+    return sentence.whole
 
 
 def severity_word(severity: str) -> str:
@@ -181,4 +181,9 @@ class ProblemList(QTableView):
 
 
 def _read(row: ProblemRow, _column: int) -> str:
-    return ". ".join((severity_word(row.severity), problem_sentence(row), place_text(row)))
+    return tr(
+        "{severity}: {sentence} {place}",
+        severity=severity_word(row.severity),
+        sentence=problem_sentence(row),
+        place=place_text(row),
+    ).strip()

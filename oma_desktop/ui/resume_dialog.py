@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.sentences import describe
-from oma_desktop.base.text import ntr, tr
+from oma_desktop.base.text import ntr, paragraph, tr
 from oma_desktop.model.resume import CallItem, ResumePlan
 from oma_desktop.model.view import RunView, TaskState
 from oma_desktop.ui import resume_words as words
@@ -259,8 +259,7 @@ class ResumeDialog(QDialog):
         if not problems:
             self.notice.clear()
             return
-        sentences = [describe(p.code, dict(p.facts)) for p in problems]
-        text = " ".join(part for s in sentences for part in (s.title, s.detail, s.hint) if part)
+        text = paragraph(describe(p.code, dict(p.facts)).whole for p in problems)
         serious = any(p.severity == "error" for p in problems)
         self.notice.say(text, level="error" if serious else "warning")
 

@@ -286,8 +286,7 @@ class Footer(Panel):
         review = self._model.review
         text, role, shape = self._hint(approve, reject)
         if review.failure is not None and approve not in {Bar.DECIDED, Bar.GONE}:
-            sentence = describe(review.failure.code, review.failure.facts)
-            text = " ".join(p for p in (sentence.title, sentence.detail, sentence.hint) if p)
+            text = describe(review.failure.code, review.failure.facts).whole
             role, shape = "danger.text", ""
         self.hint.setText(text)
         self.hint.set_role(role)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from oma_desktop.base.text import N_, tr
+from oma_desktop.base.text import N_, named, tr
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.ui.review_header import plain
 from oma_desktop.ui.review_parts import Panel, Picture, Text
@@ -86,7 +86,7 @@ class _TaskCard(Panel):
         column.addWidget(Text(text, use="secondary", role="text.2", wrap=True))
         needs = task.get("dependsOn")
         if isinstance(needs, list) and needs:
-            names = ", ".join(plain(titles.get(str(n)) or str(n)) for n in needs)
+            names = named(plain(titles.get(str(n)) or str(n)) for n in needs)
             column.addWidget(
                 Text(
                     tr("needs {tasks}", tasks=names),

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QWidget
 
-from oma_desktop.base.text import ntr, tr
+from oma_desktop.base.text import ntr, paragraph, tr
 from oma_desktop.ui import words
 from oma_desktop.viewmodel.announcer import Announcement, Announcer
 
@@ -25,7 +25,7 @@ def announcement_text(announcement: Announcement) -> str:
         parts.append(tr("Run {name} ended: {state}.", name=row.name, state=state))
     elif ended:
         parts.append(ntr("{n} run ended.", "{n} runs ended.", len(ended)))
-    return " ".join(parts)
+    return paragraph(parts)
 
 
 class Speech(QObject):

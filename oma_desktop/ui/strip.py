@@ -16,7 +16,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 from typing_extensions import override
 
-from oma_desktop.base.text import ntr, tr
+from oma_desktop.base.text import ntr, paragraph, tr
 from oma_desktop.model.view import TaskState
 from oma_desktop.ui import states, words
 from oma_desktop.ui.theme import Theme, theme, theme_host
@@ -189,4 +189,4 @@ def strip_sentence(tasks: Sequence[TaskState]) -> str:
         for state in TaskState
         if counts[state]
     ]
-    return " ".join(parts)
+    return paragraph(parts)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from oma_desktop.base.text import N_, ntr, tr
+from oma_desktop.base.text import N_, listed, ntr, tr
 from oma_desktop.model.view import (
     CallState,
     Effect,
@@ -132,9 +132,9 @@ def task_sentence(task: TaskView, *, n_open: int) -> str:
         parts.append(ntr("needs {n} task", "needs {n} tasks", len(task.depends_on)))
     if n_open:
         parts.append(ntr("{n} tool call open", "{n} tool calls open", n_open))
-    return ", ".join(parts)
+    return listed(parts)
 
 
 def call_sentence(call: ToolCallView) -> str:
     """Return a tool call in words: "bash, Outcome unknown, acts on the world"."""
-    return ", ".join((call.tool, call_word(call.state), effect_word(call.effect)))
+    return listed((call.tool, call_word(call.state), effect_word(call.effect)))

@@ -168,6 +168,7 @@ def test_one_menu_has_no_accelerator_twice_that_english_has_once(tool, pairs):
         ("  at {path}", "在 {path}", "other spaces"),
         ("{n} of {m}", "{n} / {m", "no named place"),
         ("{n} of {m}", "{} / {m}", "no named place"),
+        ("no %(name)s", "没有 %(Name)s", "other places"),
     ],
 )
 def test_differences_are_named(tool, english, said, problem):
@@ -213,6 +214,22 @@ def test_switching_language_changes_what_is_said(chinese):
 def test_chinese_has_one_form_for_every_number(chinese):
     said = [text.ntr("{n} tool call", "{n} tool calls", n) for n in (0, 1, 2, 11)]
     assert said == [f"{n} 个工具调用" for n in (0, 1, 2, 11)]
+
+
+def test_facts_and_names_stand_side_by_side_as_the_language_does_it(chinese):
+    assert text.listed(["bash", "", "已保存"]) == "bash，已保存"
+    assert text.named(["港口", "关税", "价格"]) == "港口、关税、价格"
+    assert text.paragraph(["已保存。", "", "请重试。"]) == "已保存。请重试。"
+    assert text.paragraph(["已保存。", "Try again.", "请重试。"]) == "已保存。Try again. 请重试。"
+
+
+def test_facts_and_names_in_english():
+    assert text.listed(["bash", "", "saved"]) == "bash, saved"
+    assert text.named(["a", "b", "c"]) == "a, b, c"
+    assert text.named([]) == text.listed([]) == text.paragraph([]) == ""
+    assert text.listed(["{odd}", "b", "c"]) == "{odd}, b, c"
+    assert text.paragraph(["Saved.", "", "Try again."]) == "Saved. Try again."
+    assert text.Sentence("Full.", "", "Clean up.").whole == "Full. Clean up."
 
 
 def test_missing_facts_show_their_name_instead_of_failing():

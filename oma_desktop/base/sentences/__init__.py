@@ -36,5 +36,4 @@ def describe(code: str, facts: Mapping[str, object]) -> Sentence:
 
 def one_line(code: str, facts: Mapping[str, object]) -> str:
     """Return title, detail and hint as one line for a terminal."""
-    sentence = describe(code, facts)
-    return " ".join(p for p in (sentence.title, sentence.detail, sentence.hint) if p)
+    return describe(code, facts).whole
