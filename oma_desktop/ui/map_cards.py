@@ -56,7 +56,7 @@ def paint_near(
     size = px(16)
     shape = icons.state_pixmap(node.state.value, size, dpr=with_.ratio)
     painter.drawPixmap(QPointF(x + px(8), y + px(8)), shape)
-    wide = box.width() - px(38)
+    wide = box.width() - px(34)
     _paint_name(painter, QRectF(x + px(30), y + px(7), wide, px(18)), node, text.name, look)
     line = QRectF(x + px(30), y + px(24), wide, px(16))
     _paint_line(painter, line, text.second, use="caption", role="text.2", look=look)

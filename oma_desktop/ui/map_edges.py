@@ -20,6 +20,7 @@ from oma_desktop.viewmodel.graph_routes import ARROW, Link, Piece
 
 _HALF_ARROW: Final = 3.0
 _BULGE: Final = 10.0
+_THINNEST: Final = 0.7
 # kind -> (colour role, width, dash and gap in pixels)
 _STROKES: Final[dict[EdgeKind, tuple[str, float, tuple[float, float] | None]]] = {
     EdgeKind.REPLACED: ("border.strong", 1.25, (1, 3)),
@@ -94,8 +95,9 @@ class Edges:
 
 def _pen(kind: EdgeKind, look: Theme, *, zoom: float) -> QPen:
     role, width, dash = _STROKES[kind]
-    # below 100 % lines keep their width on the screen: thinner ones would fade
-    pen = QPen(look.color(role), width / min(zoom, 1.0))
+    # below 100 % lines get thinner more slowly than nodes get smaller, or they would fade
+    on_screen = width * max(_THINNEST, min(zoom, 1.0))
+    pen = QPen(look.color(role), on_screen / min(zoom, 1.0))
     pen.setCapStyle(Qt.PenCapStyle.FlatCap)
     if dash is not None:
         pen.setDashPattern([dash[0] / width, dash[1] / width])

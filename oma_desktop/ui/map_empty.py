@@ -6,7 +6,14 @@ from datetime import datetime
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.model.view import RunState, RunView, TaskView
@@ -94,6 +101,7 @@ class FaultList(QWidget):
     """The faulty dependencies, one line each; choosing one selects its task."""
 
     chosen = Signal(str)
+    outline_pressed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -102,6 +110,7 @@ class FaultList(QWidget):
         self.list = dress(QListWidget(), "body")
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setWordWrap(True)
+        self._button = dress(QPushButton(), "name")
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 20, 20, 20)
         column.setSpacing(6)
@@ -109,6 +118,10 @@ class FaultList(QWidget):
         column.addWidget(self._line)
         column.addSpacing(6)
         column.addWidget(self.list, 1)
+        column.addWidget(self._button, alignment=Qt.AlignmentFlag.AlignLeft)
+        self.setProperty("ground", "surface")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._button.clicked.connect(self.outline_pressed)
         self.list.currentItemChanged.connect(self._on_item_changed)
         theme_host().theme_changed.connect(self._on_theme_changed)
 
@@ -116,7 +129,10 @@ class FaultList(QWidget):
         """List the links of a refusal."""
         tasks = {t.id: t for t in run.tasks}
         self._head.setText(refusal_text(refusal))
-        self._line.setText(tr("A map needs a plan without circles and gaps. The tasks are below."))
+        self._line.setText(
+            tr("A map needs a plan without circles and gaps. The outline has all.")
+        )
+        self._button.setText(tr("Open the outline"))
         self.list.setAccessibleName(self._head.text())
         kept = self.list.currentRow()
         self.list.blockSignals(True)

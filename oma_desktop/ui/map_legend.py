@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
@@ -16,14 +16,22 @@ from oma_desktop.ui.painting import draw_text, text_width
 from oma_desktop.ui.theme import theme, theme_host
 
 HEIGHT: Final = 28
+_ROW: Final = 20
 _PAD: Final = 12
 _APART: Final = 14
 _SHAPE: Final = 12
 _NEXT: Final = 5
 
 
+class _Entry(NamedTuple):
+    state: TaskState
+    word: str
+    number: str
+    width: int
+
+
 class Legend(QWidget):
-    """One line. Without room for the words they go, never the counts; the name has both."""
+    """One row, or two; without room for the words they go, never the counts."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -58,20 +66,28 @@ class Legend(QWidget):
     @override
     def sizeHint(self) -> QSize:
         look = theme()
-        full = self._width(with_words=True)
-        wide = full if full <= self._room else self._width(with_words=False)
-        return QSize(min(wide, self._room), look.px(HEIGHT))
+        rows = self._rows()
+        widths = [sum(e.width for e in row) for row in rows]
+        wide = max(widths, default=0) + look.px(2 * _PAD - _APART)
+        high = look.px(HEIGHT) + (len(rows) - 1) * look.px(_ROW)
+        return QSize(min(wide, self._room), high)
 
-    def _width(self, *, with_words: bool) -> int:
+    def _rows(self) -> list[list[_Entry]]:
+        """Return the entries in as many rows as they need; two at most before the words go."""
+        rows = _broken(self._entries(with_words=True), self._room)
+        return rows if len(rows) <= 2 else _broken(self._entries(with_words=False), self._room)
+
+    def _entries(self, *, with_words: bool) -> list[_Entry]:
         look = theme()
-        total = look.px(2 * _PAD - _APART)
+        made = []
         for state, n in self._counts:
-            total += look.px(_SHAPE + _NEXT + _APART) + text_width(
-                str(n), look.font("secondary.strong")
-            )
-            if with_words:
-                total += text_width(words.task_word(state), look.font("secondary")) + look.px(_NEXT)
-        return total
+            word = words.task_word(state) if with_words else ""
+            wide = look.px(_SHAPE + _NEXT + _APART)
+            wide += text_width(str(n), look.font("secondary.strong"))
+            if word:
+                wide += text_width(word, look.font("secondary")) + look.px(_NEXT)
+            made.append(_Entry(state, word, str(n), wide))
+        return made
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -82,19 +98,37 @@ class Legend(QWidget):
         painter.setPen(QPen(look.color("border"), 1))
         painter.setBrush(look.color("raised"))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
-        with_words = self._width(with_words=True) <= self._room
-        x = px(_PAD)
-        for state, n in self._counts:
-            shape = icons.state_pixmap(state.value, px(_SHAPE), dpr=self.devicePixelRatioF())
-            painter.drawPixmap(x, (self.height() - px(_SHAPE)) // 2, shape)
-            x += px(_SHAPE + _NEXT)
-            if with_words:
-                x += self._write(painter, x, words.task_word(state), strong=False) + px(_NEXT)
-            x += self._write(painter, x, str(n), strong=True) + px(_APART)
+        line = QRect(0, 0, self.width(), px(HEIGHT))
+        for row in self._rows():
+            x = px(_PAD)
+            for entry in row:
+                self._paint_entry(painter, line, x, entry)
+                x += entry.width
+            line.translate(0, px(_ROW))
         painter.end()
 
-    def _write(self, painter: QPainter, x: int, text: str, *, strong: bool) -> int:
+    def _paint_entry(self, painter: QPainter, line: QRect, x: int, entry: _Entry) -> None:
+        px = theme().px
+        shape = icons.state_pixmap(entry.state.value, px(_SHAPE), dpr=self.devicePixelRatioF())
+        painter.drawPixmap(x, line.y() + (line.height() - px(_SHAPE)) // 2, shape)
+        x += px(_SHAPE + _NEXT)
+        if entry.word:
+            x += self._write(painter, line, x, entry.word, strong=False) + px(_NEXT)
+        self._write(painter, line, x, entry.number, strong=True)
+
+    def _write(self, painter: QPainter, line: QRect, x: int, text: str, *, strong: bool) -> int:
         look = theme()
         font = look.font("secondary.strong" if strong else "secondary")
-        area = QRect(x, 0, text_width(text, font) + 1, self.height())
+        area = QRect(x, line.y(), text_width(text, font) + 1, line.height())
         return draw_text(painter, area, text, font=font, role="text.2", look=look)
+
+
+def _broken(entries: list[_Entry], room: int) -> list[list[_Entry]]:
+    look = theme()
+    rows: list[list[_Entry]] = [[]]
+    left = room - look.px(2 * _PAD - _APART)
+    for entry in entries:
+        if rows[-1] and sum(e.width for e in rows[-1]) + entry.width > left:
+            rows.append([])
+        rows[-1].append(entry)
+    return rows

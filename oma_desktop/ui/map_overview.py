@@ -51,8 +51,11 @@ class Overview(QWidget):
 
     @override
     def sizeHint(self) -> QSize:
-        look = theme()
-        return QSize(look.px(WIDTH), look.px(HEIGHT))
+        """Large text must not make the overview cover the map: at most a quarter of it."""
+        parent = self.parentWidget()
+        room = parent.width() / 4 if parent is not None else WIDTH
+        width = min(theme().px(WIDTH), max(WIDTH, round(room)))
+        return QSize(width, round(width * HEIGHT / WIDTH))
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -117,7 +120,14 @@ class Overview(QWidget):
         painter.end()
         return pixmap
 
+    def refit(self) -> None:
+        """Take the size that suits the map behind."""
+        if self.size() != self.sizeHint():
+            self.setFixedSize(self.sizeHint())
+            self._drawn = None
+            self.update()
+
     def _on_theme_changed(self) -> None:
-        self.setFixedSize(self.sizeHint())
         self._drawn = None
+        self.refit()
         self.update()

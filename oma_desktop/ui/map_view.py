@@ -87,6 +87,7 @@ class MapView(Retranslated):
         self.canvas.typed.connect(self.finder.open)
         self.finder.closed.connect(self._on_find_closed)
         self._nothing.pressed.connect(self.outline_requested)
+        self._faults.outline_pressed.connect(self.outline_requested)
         self._faults.chosen.connect(selection.select_task)
         self.model.rearranged.connect(self._choose_page)
         self.model.described.connect(self._choose_page)

@@ -1,0 +1,275 @@
+"""The map as a picture that can be looked at from near and far; `map_canvas` adds hands to it.
+
+It owns the camera and nothing else: what is selected is in `Selection`, what is drawn in
+`GraphModel`. One painter draws everything: with an item per node the same picture costs ten times
+as much (feasibility 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QToolTip, QWidget
+from typing_extensions import override
+
+from oma_desktop.model.view import TaskState
+from oma_desktop.ui.map_camera import STEP, Camera, Level, fitted
+from oma_desktop.ui.map_legend import HEIGHT as LEGEND_HEIGHT
+from oma_desktop.ui.map_legend import Legend
+from oma_desktop.ui.map_overview import Overview
+from oma_desktop.ui.map_scene import Scene
+from oma_desktop.ui.map_words import map_sentence, node_sentence
+from oma_desktop.ui.painting import draw_focus
+from oma_desktop.ui.theme import theme, theme_host
+from oma_desktop.viewmodel.graph import GraphModel
+from oma_desktop.viewmodel.graph_geometry import Box
+from oma_desktop.viewmodel.selection import Selection
+
+_MARGIN: Final = 12.0
+_INSET: Final = 12
+_TICKING: Final = frozenset({TaskState.RUNNING, TaskState.NEEDS_YOU, TaskState.UNKNOWN})
+
+
+class MapGround(QWidget):
+    """Shows the picture of the model through a camera, with overview and legend in its corners."""
+
+    camera_changed = Signal()
+
+    def __init__(
+        self,
+        model: GraphModel,
+        selection: Selection,
+        *,
+        now: Callable[[], datetime],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._selection = selection
+        self._now = now
+        self._scene = Scene(model, now=now)
+        self._camera = Camera(scale=theme().scale)
+        self._is_fitted = True  # until the operator moves the camera
+        self._run = model.picture.ref
+        self._hovered: str | None = None
+        self.overview = Overview(self)
+        self.legend = Legend(self)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setMinimumSize(160, 120)
+
+        self.overview.place_pressed.connect(self._on_overview_pressed)
+        model.rearranged.connect(self._on_model_rearranged)
+        model.changed.connect(self._on_model_changed)
+        model.described.connect(self._describe)
+        selection.task_changed.connect(self._on_task_changed)
+        theme_host().theme_changed.connect(self._on_theme_changed)
+        self._on_model_rearranged()
+        self._describe()
+
+    # -- for the view -----------------------------------------------------------------------
+
+    @property
+    def camera(self) -> Camera:
+        return self._camera
+
+    def retranslate(self) -> None:
+        """Say everything again in the language of now."""
+        self.legend.retranslate()
+        self.overview.retranslate()
+        self._describe()
+        self.update()
+
+    def fit(self) -> None:
+        """Show the whole graph, at most at 100 %."""
+        placed = self._model.picture.placed
+        if placed is not None:
+            self._is_fitted = True
+            self._look_with(self._fitting(placed.geometry.bounds))
+
+    def full_size(self) -> None:
+        """Go to 100 %, around the selected node or the middle."""
+        self._zoom_to(1.0)
+
+    def zoom_in(self) -> None:
+        self._zoom_to(self._camera.zoom * STEP)
+
+    def zoom_out(self) -> None:
+        self._zoom_to(self._camera.zoom / STEP)
+
+    def show_node(self, key: str) -> None:
+        """Move as little as needed to have a node in view."""
+        placed = self._model.picture.placed
+        box = placed.geometry.boxes.get(key) if placed else None
+        if box is None:
+            return
+        within = Box(0, 0, self.width(), self.height()).grown(-_MARGIN)
+        moved = self._camera.showing(box, within=within)
+        if moved != self._camera:
+            self._is_fitted = False
+            self._look_with(moved)
+
+    def node_place(self, key: str) -> QPoint:
+        """Return a point on the screen at a node, for a menu."""
+        box = self._scene.shown_box(key, self._camera)
+        if box is None:
+            return self.mapToGlobal(self.rect().center())
+        return self.mapToGlobal(QPoint(round(box.x + box.width / 2), round(box.bottom)))
+
+    def tick(self) -> None:
+        """Draw again the nodes that count seconds."""
+        if self._camera.level is not Level.NEAR:
+            return
+        placed = self._model.picture.placed
+        seen = self._camera.seen(self.width(), self.height())
+        for key in placed.geometry.keys_in(seen) if placed else ():
+            box = self._scene.shown_box(key, self._camera)
+            if box and self._model.picture.nodes[key].state in _TICKING:
+                self.update(QRectF(*box).toAlignedRect())
+
+    # -- camera -----------------------------------------------------------------------------
+
+    def _fitting(self, bounds: Box) -> Camera:
+        look = theme()
+        high = look.px(LEGEND_HEIGHT) + _INSET
+        camera = self._fitting_above(bounds, high)
+        corner = Box(0, self.overview.y(), self.overview.geometry().right(), 10_000)
+        x, y = camera.to_scene(corner.x, corner.y)
+        hidden = Box(x, y, corner.width / camera.factor, corner.height / camera.factor)
+        placed = self._model.picture.placed
+        if placed is not None and any(True for _ in placed.geometry.keys_in(hidden)):
+            return self._fitting_above(bounds, self.overview.height() + _INSET)
+        return camera
+
+    def _fitting_above(self, bounds: Box, height: float) -> Camera:
+        within = Box(
+            _MARGIN,
+            _MARGIN,
+            max(1.0, self.width() - 2 * _MARGIN),
+            max(1.0, self.height() - 2 * _MARGIN - height),
+        )
+        return fitted(bounds, within=within, scale=theme().scale)
+
+    def _zoom_to(self, zoom: float, at: QPointF | None = None) -> None:
+        if at is None:
+            current = self._model.current
+            box = self._scene.shown_box(current, self._camera) if current else None
+            inside = box is not None and QRectF(self.rect()).contains(box.x, box.middle)
+            middle = QRectF(self.rect()).center()
+            at = QPointF(box.x, box.middle) if box is not None and inside else middle
+        placed = self._model.picture.placed
+        least = self._fitting(placed.geometry.bounds).zoom if placed else 1.0
+        self._is_fitted = False
+        self._look_with(self._camera.zoomed(zoom, at=(at.x(), at.y()), least=min(0.05, least)))
+
+    def _look_with(self, camera: Camera) -> None:
+        if camera != self._camera:
+            self._camera = camera
+            QToolTip.hideText()
+            self.update()
+        self.overview.set_seen(camera.seen(self.width(), self.height()))
+        self.camera_changed.emit()
+
+    # -- model and selection ----------------------------------------------------------------
+
+    def _on_model_rearranged(self) -> None:
+        picture = self._model.picture
+        self._scene.take()
+        self.overview.set_picture(picture)
+        self._hovered = None
+        if picture.ref != self._run:
+            self._run = picture.ref
+            self._is_fitted = True
+        if self._is_fitted:
+            self.fit()
+        self.overview.setVisible(picture.placed is not None)
+        self.update()
+
+    def _on_model_changed(self) -> None:
+        self._scene.take()
+        self.overview.set_picture(self._model.picture)
+        self._tell_current()
+        self.update()
+
+    def _on_task_changed(self) -> None:
+        current = self._model.current
+        if current is not None:
+            self.show_node(current)
+        self._tell_current()
+        self.update()
+
+    def _describe(self) -> None:
+        self.legend.set_counts(self._model.picture.counts)
+        self.setAccessibleName(map_sentence(self._model.picture.n_tasks))
+        self._place_corners()
+        self._tell_current()
+
+    def _tell_current(self) -> None:
+        """Keep the sentence of the selected node as the description of the map."""
+        current = self._model.current
+        node = self._model.picture.nodes.get(current) if current else None
+        sentence = node_sentence(node) if node else ""
+        if sentence != self.accessibleDescription():
+            self.setAccessibleDescription(sentence)
+            if QAccessible.isActive():
+                event = QAccessibleEvent(self, QAccessible.Event.DescriptionChanged)
+                QAccessible.updateAccessibility(event)
+
+    # -- painting and size ------------------------------------------------------------------
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(800, 480)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        self._scene.paint(painter, self._camera, QRectF(event.rect()), self._hovered)
+        if self.hasFocus() and self._model.current is None:
+            draw_focus(painter, self.rect(), theme())
+        painter.end()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_corners()
+        if self._is_fitted:
+            self.fit()
+        else:
+            dx = (self.width() - event.oldSize().width()) / 2
+            dy = (self.height() - event.oldSize().height()) / 2
+            self._look_with(self._camera.moved(round(dx), round(dy)))
+
+    def _place_corners(self) -> None:
+        inset = theme().px(_INSET)
+        small = self.overview
+        small.refit()
+        small.move(inset, self.height() - inset - small.height())
+        self.legend.set_room(max(0, self.width() - small.width() - 3 * inset))
+        at = self.legend
+        at.move(self.width() - inset - at.width(), self.height() - inset - at.height())
+
+    def _on_theme_changed(self) -> None:
+        old, scale = self._camera, theme().scale
+        middle = old.to_scene(self.width() / 2, self.height() / 2)
+        new = Camera(old.zoom, scale=scale).centred(
+            *middle, width=self.width(), height=self.height()
+        )
+        self._place_corners()
+        self._look_with(new if scale != old.scale else old)
+        if self._is_fitted:
+            self.fit()
+        self.update()
+
+    def _on_overview_pressed(self, x: float, y: float) -> None:
+        self._is_fitted = False
+        self._look_with(self._camera.centred(x, y, width=self.width(), height=self.height()))
