@@ -9,7 +9,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from oma_desktop.base.text import tr
+from oma_desktop.base.text import listed, tr
 from oma_desktop.model.view import TaskState
 from oma_desktop.ui import icons, words
 from oma_desktop.ui.painting import draw_text, text_width
@@ -54,7 +54,7 @@ class Legend(QWidget):
 
     def retranslate(self) -> None:
         parts = [tr("{state}: {n}", state=words.task_word(s), n=n) for s, n in self._counts]
-        self.setAccessibleName(", ".join(parts))
+        self.setAccessibleName(listed(parts))
         self.refit()
 
     def refit(self) -> None:

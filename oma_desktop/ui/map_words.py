@@ -6,7 +6,7 @@ from datetime import datetime
 from html import escape
 from typing import NamedTuple
 
-from oma_desktop.base.text import ntr, tr
+from oma_desktop.base.text import listed, ntr, tr
 from oma_desktop.model.view import CallState, TaskState, TaskView
 from oma_desktop.ui import words
 from oma_desktop.ui.numbers import age_text, elapsed_text
@@ -138,7 +138,7 @@ def node_sentence(node: MapNode) -> str:
     if node.is_stack:
         many = ntr("Stack of {n} task", "Stack of {n} tasks", len(node.tasks))
         counts = [tr("{state}: {n}", state=words.task_word(s), n=n) for s, n in node.counts()]
-        return ", ".join([many, stack_name(node), *counts])
+        return listed([many, stack_name(node), *counts])
     return words.task_sentence(node.task, n_open=n_open(node.task))
 
 
