@@ -15,6 +15,7 @@ import io
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from string import Formatter
 
@@ -49,12 +50,16 @@ _ACCELERATOR = re.compile(r"(?<!&)&(\w)")
 def extract() -> Catalog:
     """Collect every marked sentence of the package."""
     catalog = Catalog(domain="oma", charset="utf-8", fuzzy=False)
-    found = extract_from_dir(SOURCE, method_map=[("**.py", "python")], keywords=KEYWORDS)
-    for name, _line, message, comments, context in found:
-        catalog.add(
-            message, None, [(f"oma_desktop/{name}", 0)], auto_comments=comments, context=context
-        )
+    for name, sentence in _marked():
+        catalog.add(sentence, None, [(f"oma_desktop/{name}", 0)])
     return catalog
+
+
+@cache
+def _marked() -> tuple[tuple[str, str | tuple[str, ...]], ...]:
+    """Return file and sentence of every mark; reading all sources takes a second."""
+    found = extract_from_dir(SOURCE, method_map=[("**.py", "python")], keywords=KEYWORDS)
+    return tuple((name.replace("\\", "/"), sentence) for name, _, sentence, _, _ in found)
 
 
 def read() -> Catalog:

@@ -129,9 +129,7 @@ class FaultList(QWidget):
         """List the links of a refusal."""
         tasks = {t.id: t for t in run.tasks}
         self._head.setText(refusal_text(refusal))
-        self._line.setText(
-            tr("A map needs a plan without circles and gaps. The outline has all.")
-        )
+        self._line.setText(tr("A map needs a plan without circles and gaps. The outline has all."))
         self._button.setText(tr("Open the outline"))
         self.list.setAccessibleName(self._head.text())
         kept = self.list.currentRow()
