@@ -69,6 +69,8 @@ CJK_FONT_MARKS = (
     "DroidSansFallback",
 )
 QT_PACKAGES = ("pyside6-essentials", "shiboken6", "qasync", "qtawesome", "qtpy", "pytest-qt")
+# Program -> Debian package of the servers that tests of database stores talk to.
+TEST_SERVERS = {"redis-server": "redis-server", "initdb": "postgresql"}
 SUITE_WITHOUT_QT = ("tests/core", "tests/contract", "tests/crash", "tests/cli")
 
 
@@ -165,6 +167,36 @@ def install_packages(packages: list[str]) -> None:
         *packages,
         what="install system packages",
     )
+
+
+def program_is_there(name: str) -> bool:
+    """Look on the path, and where Debian keeps the programs of a PostgreSQL server."""
+    servers = Path("/usr/lib/postgresql").glob(f"*/bin/{name}")
+    return shutil.which(name) is not None or any(servers)
+
+
+def offer_test_servers() -> None:
+    """Install Redis and PostgreSQL where that is possible; the tests say what they leave out."""
+    wanted = [p for name, p in TEST_SERVERS.items() if not program_is_there(name)]
+    apt = apt_prefix() if LINUX and wanted else None
+    if not wanted or apt is None:
+        return
+    say("installing servers for tests: " + " ".join(wanted))
+    os.environ["DEBIAN_FRONTEND"] = "noninteractive"
+    install = [*apt, "install", "-y", "-qq", "--no-install-recommends", *wanted]
+    for command in ([*apt, "update", "-qq"], install):
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        if done.returncode:
+            sys.stderr.write(done.stdout[-2000:])
+            say("they could not be installed; tests that need them are left out")
+            return
 
 
 # ---- virtual environments --------------------------------------------------------------------
@@ -271,6 +303,7 @@ def run_program(arguments: list[str]) -> int:
 def test(arguments: list[str]) -> int:
     """Run the whole suite, then the core again in an environment without Qt."""
     prepare(dev=True, window=False)
+    offer_test_servers()
     env = environment(offscreen=True)
     code = run(python_of(VENV), "-m", "pytest", *arguments, env=env)
     if code or arguments:

@@ -2,6 +2,11 @@
 
 import importlib.util
 import os
+import shutil
+
+import pytest
+
+from tests.servers import PostgresServer, RedisServer, missing_servers, server_folder
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("PYTEST_QT_API", "pyside6")
@@ -18,3 +23,48 @@ if importlib.util.find_spec("pytestqt") is None:
 
 if not HAS_QT:
     collect_ignore = ["ui", "viewmodel", "app"]
+
+
+PACKAGES = {"redis": "redis-server", "postgresql": "postgresql"}
+MISSING = missing_servers()
+
+
+def pytest_report_header():
+    """Say what is not tested here."""
+    if MISSING:
+        return f"not installed, tests that need it are deselected: {', '.join(MISSING)}"
+    return None
+
+
+def pytest_collection_modifyitems(config, items):
+    """Deselect tests of servers that are not installed; in CI their absence is a failure."""
+    absent = [
+        i for i in items for m in i.iter_markers("database") if PACKAGES[m.args[0]] in MISSING
+    ]
+    if not absent:
+        return
+    if os.environ.get("CI") == "true":
+        raise pytest.UsageError(f"tests of databases need: {', '.join(MISSING)}")
+    gone = set(absent)
+    config.hook.pytest_deselected(items=[i for i in items if i in gone])
+    items[:] = [i for i in items if i not in gone]
+
+
+@pytest.fixture(scope="session")
+def redis_server():
+    """One Redis for the whole session; tests take a prefix of their own."""
+    folder = server_folder("redis")
+    server = RedisServer(folder, append_only=True)
+    yield server
+    server.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """One PostgreSQL for the whole session; tests take a table of their own."""
+    folder = server_folder("postgres")
+    server = PostgresServer(folder)
+    yield server
+    server.stop()
+    shutil.rmtree(folder, ignore_errors=True)

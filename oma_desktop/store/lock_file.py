@@ -105,24 +105,31 @@ def read_lock(path: Path, *, clock: WallClock, host: str | None = None) -> LockS
         except OSError:
             owner = None
         if owner is not None:
-            kind = LockKind.STALE if _is_stale(owner, clock=clock, host=host) else LockKind.LIVE
+            stale = is_stale(owner, now=clock.now(), host=host)
+            kind = LockKind.STALE if stale else LockKind.LIVE
             return LockState(path, kind, owner)
         if pause is not None:
             time.sleep(pause)
     return LockState(path, LockKind.UNREADABLE)
 
 
-def _is_stale(owner: LockOwner, *, clock: WallClock, host: str | None) -> bool:
+def is_stale(owner: LockOwner, *, now: datetime, host: str | None = None) -> bool:
+    """Tell whether an owner is gone: its process on this host, its heartbeat on another."""
     if owner.host == (host or socket.gethostname()):
         return not lives(
             owner.pid, started_at=owner.process_started_at, tolerance_s=START_TOLERANCE_S
         )
-    return clock.now() - owner.heartbeat_at > timedelta(seconds=FOREIGN_HEARTBEAT_S)
+    return now - owner.heartbeat_at > timedelta(seconds=FOREIGN_HEARTBEAT_S)
 
 
 def _read(path: Path) -> LockOwner | None:
     with path.open("rb") as file:
         data = file.read(_MAX_BYTES)
+    return parse_owner(data)
+
+
+def parse_owner(data: bytes) -> LockOwner | None:
+    """Return what an owner wrote of itself, None when that cannot be used."""
     try:
         return _parse(json.loads(data.decode("utf-8")))
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -9,14 +9,16 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.in_memory import InMemoryStore
 from oma_desktop.store.memory import AtomicStore, BatchingStore, ExpiringStore
+from oma_desktop.store.postgres import PostgresStore
+from oma_desktop.store.redis import RedisStore
 
 
 class Ticking:
@@ -30,16 +32,40 @@ class Ticking:
         return self.at
 
 
-STORES: dict[str, Callable[[Path], Any]] = {
+def redis_store(request: pytest.FixtureRequest) -> Any:
+    url = request.getfixturevalue("redis_server").url
+    store = RedisStore(url, clock=Ticking(), prefix=f"t{uuid4().hex}")
+    request.addfinalizer(store.close)
+    return store
+
+
+def postgres_store(request: pytest.FixtureRequest) -> Any:
+    url = request.getfixturevalue("postgres_server").url
+    store = PostgresStore(url, clock=Ticking(), table=f"t{uuid4().hex}")
+    request.addfinalizer(store.close)
+    return store
+
+
+def file_store(request: pytest.FixtureRequest) -> Any:
+    return FileStore(request.getfixturevalue("tmp_path") / "store.json", clock=Ticking())
+
+
+STORES: dict[str, Callable[[pytest.FixtureRequest], Any]] = {
     "memory": lambda _: InMemoryStore(clock=Ticking()),
-    "file": lambda folder: FileStore(folder / "store.json", clock=Ticking()),
+    "file": file_store,
+    "redis": redis_store,
+    "postgresql": postgres_store,
 }
-EVERY = list(STORES)
+DATABASES = {"redis", "postgresql"}
+EVERY = [
+    pytest.param(name, marks=[pytest.mark.database(name)] if name in DATABASES else [])
+    for name in STORES
+]
 
 
 @pytest.fixture(params=EVERY)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    return STORES[request.param](tmp_path)
+def store(request: pytest.FixtureRequest) -> Any:
+    return STORES[request.param](request)
 
 
 class TestRequired:
@@ -172,6 +198,7 @@ class TestExpiring:
         assert store.get("a").created_at == created
 
 
+@pytest.mark.parametrize("store", ["memory", "file"], indirect=True)
 class TestBatching:
     def test_declared(self, store: Any) -> None:
         assert isinstance(store, BatchingStore)
