@@ -36,6 +36,7 @@ from oma_desktop.viewmodel.feed import Notice
 log = logging.getLogger(__name__)
 
 TASKS_END_S: Final = 2.0
+LANES_END_S: Final = 1.5
 HEARTBEAT_MS: Final = 200
 """On Windows a signal is noticed only when some Python runs (house.md 4.1 #12)."""
 
@@ -189,7 +190,12 @@ class _Program:
         for name in await supervisor.close(TASKS_END_S):
             log.warning("task %s did not end and was left", name)
         await asyncio.sleep(0)
-        lanes.close(wait=not late)
+        if not lanes.close(LANES_END_S):
+            # A thread that hangs would hold the interpreter for ever; what it had to save is lost
+            # either way, and everything else is on disk.
+            log.warning("a worker did not end in time and was abandoned")
+            logging.shutdown()
+            os._exit(0)
         return 0
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
+from typing import ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,6 +21,7 @@ class Lanes:
     def __init__(self) -> None:
         self._store = ThreadPoolExecutor(1, thread_name_prefix="oma-store")
         self._work = ThreadPoolExecutor(2, thread_name_prefix="oma-work")
+        self._begun: set[Future[object]] = set()
 
     @property
     def work_executor(self) -> ThreadPoolExecutor:
@@ -28,15 +30,24 @@ class Lanes:
 
     async def store(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run blocking store work; calls run one at a time, in the order they were made."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._store, lambda: fn(*args, **kwargs))
+        return await self._submit(self._store, partial(fn, *args, **kwargs))
 
     async def work(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run computing that would hold the loop; values in, values out."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._work, lambda: fn(*args, **kwargs))
+        return await self._submit(self._work, partial(fn, *args, **kwargs))
 
-    def close(self, *, wait: bool = True) -> None:
-        """Finish the store lane (when `wait`), drop queued work."""
+    async def _submit(self, lane: ThreadPoolExecutor, fn: Callable[[], R]) -> R:
+        future = lane.submit(fn)
+        self._begun.add(cast("Future[object]", future))
+        future.add_done_callback(self._begun.discard)
+        return await asyncio.wrap_future(future)
+
+    def close(self, timeout_s: float = 5.0) -> bool:
+        """Finish what the store lane was given, drop queued computing; wait at most `timeout_s`.
+
+        Returns False when something still hangs: the interpreter would then wait for its thread at
+        exit, so the caller leaves with `os._exit` (cases s26).
+        """
         self._work.shutdown(wait=False, cancel_futures=True)
-        self._store.shutdown(wait=wait)
+        self._store.shutdown(wait=False)
+        return not wait(list(self._begun), timeout_s).not_done

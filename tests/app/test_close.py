@@ -133,3 +133,42 @@ def test_quit_after_leaves_by_itself_with_a_picture(tmp_path):
     _out, err = program.process.communicate(timeout=40)
     assert program.process.returncode == 0, err
     assert picture.stat().st_size > 10_000
+
+
+BLOCKED = """
+import sys, time
+from pathlib import Path
+from oma_desktop.app import main
+
+class Blocked(main.Workbench):
+    def __init__(self, *, lanes, **more):
+        super().__init__(lanes=lanes, **more)
+        self.hung = more["supervisor"].spawn(lanes.{lane}(time.sleep, 30), name="hung")
+
+main.Workbench = Blocked
+sys.exit(main.start(main.Start(quit_after_s=0.5)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lane", ["work", "store"])
+def test_a_blocked_worker_is_abandoned_with_a_note(tmp_path, lane):
+    env = {
+        **os.environ,
+        "QT_QPA_PLATFORM": "offscreen",
+        "OMA_DESKTOP_HOME": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+    }
+    code = BLOCKED.replace("{lane}", lane)
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=29,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - begun < 12
+    assert "abandoned" in (tmp_path / "logs" / "oma-desktop.log").read_text("utf-8")
