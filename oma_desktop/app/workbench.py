@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from oma_desktop.app.desk import Desk
+from oma_desktop.app.offload import Offloader
 from oma_desktop.app.session import Session
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
@@ -14,6 +15,7 @@ from oma_desktop.model.view import RunRef
 from oma_desktop.store.origin import Origin
 from oma_desktop.ui.approval_inbox import InboxPanel
 from oma_desktop.ui.main_window import MainWindow
+from oma_desktop.ui.map_view import MapView
 from oma_desktop.viewmodel.approvals import Inbox
 from oma_desktop.viewmodel.feed import Feed
 from oma_desktop.viewmodel.selection import Selection
@@ -45,11 +47,15 @@ class Workbench:
         self.selection = Selection()
         self.inbox = Inbox(self.feed)
         self.panel = InboxPanel(self.inbox, clock=clock)
+        self.map = MapView(
+            self.feed, self.selection, now=clock.now, offload=Offloader(supervisor, lanes)
+        )
         self.window = MainWindow(
             self.feed,
             self.session,
             self.selection,
             clock=clock,
+            map_view=self.map,
             inbox=self.panel,
             layout_path=layout_path,
         )
@@ -64,6 +70,19 @@ class Workbench:
         self.window.review_requested.connect(self.desk.review)
         self.window.resume_requested.connect(self.desk.resume)
         self.panel.review_wanted.connect(self.desk.review)
+        self.map.review_requested.connect(self.desk.review)
+        self.map.opened.connect(self._show_inspector)
+        self.map.conversation_requested.connect(self._show_conversation)
+        self.map.outline_requested.connect(self._show_outline)
+
+    def _show_inspector(self) -> None:
+        self.window.keys.show_dock("inspector")
+
+    def _show_conversation(self) -> None:
+        self.window.keys.show_view("conversation")
+
+    def _show_outline(self) -> None:
+        self.window.keys.show_view("outline")
 
     def _on_watched(self, paths: tuple[str, ...]) -> None:
         self.window.set_watched(paths)

@@ -64,6 +64,11 @@ class Supervisor:
             log.error("task %s failed", name, exc_info=error)
 
     @property
+    def closed(self) -> bool:
+        """True once `close` was called: nothing can be spawned any more."""
+        return self._closed
+
+    @property
     def names(self) -> list[str]:
         """Names of the tasks that live now, oldest first."""
         return list(self._tasks.values())
