@@ -49,6 +49,25 @@ def parse(data: bytes | str, *, where: str = "", max_depth: int = MAX_DEPTH) -> 
     return _parse(text, where, max_depth)
 
 
+def try_parse(text: str, *, max_depth: int = STORE_DEPTH) -> tuple[JsonValue] | None:
+    """Return the value as JSON.parse of the peer would, None for what is no JSON.
+
+    For text that may be JSON by chance: of a repeated member the last counts, and no place of an
+    error is looked for.
+    """
+    try:
+        value: JsonValue = json.loads(
+            text,
+            object_pairs_hook=_last_wins,
+            parse_int=_integer,
+            parse_float=_double,
+            parse_constant=_constant,
+        )
+    except (json.JSONDecodeError, _Constant, RecursionError):
+        return None
+    return None if _deeper_than(value, max_depth) else (value,)
+
+
 def parse_with_bom(
     data: bytes, *, where: str = "", max_depth: int = STORE_DEPTH
 ) -> tuple[JsonValue, bool]:
@@ -115,6 +134,11 @@ def _members(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     if len(members) != len(pairs):
         raise _Duplicate
     return members
+
+
+def _last_wins(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Not `dict` itself: only calls into Python let other threads run while a text is parsed."""
+    return dict(pairs)
 
 
 def _integer(digits: str) -> int | float:

@@ -15,7 +15,7 @@ from oma_desktop.model.js_text import (
     replace_halves,
     utf16_length,
 )
-from oma_desktop.model.json_reader import MAX_DEPTH, STORE_DEPTH, parse, parse_with_bom
+from oma_desktop.model.json_reader import MAX_DEPTH, STORE_DEPTH, parse, parse_with_bom, try_parse
 from oma_desktop.model.json_writer import encode, quote, stringify
 
 __all__ = [
@@ -32,5 +32,6 @@ __all__ = [
     "quote",
     "replace_halves",
     "stringify",
+    "try_parse",
     "utf16_length",
 ]

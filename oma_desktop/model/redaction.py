@@ -1,74 +1,84 @@
 """Replacing secrets in text and values (formats.md 1.5).
 
-The expressions mirror JavaScript ones: word characters and case folding are ASCII only, white
-space is JavaScript's.
+Two readings of the same rules. `PEER` is what the peer's functions do, byte for byte. `Redactor`
+with `strict` (what a redacting store uses) finds everything the peer finds and more: secrets that
+are malformed or inside other values (peer-defects.md P18), and JSON inside a string as JSON (W15).
+Linear in the size of the text; no call keeps other threads waiting for long.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Final
 
-REDACTED: Final = "[redacted]"
+from oma_desktop.model import redaction_assignments as assignments
+from oma_desktop.model import redaction_finds as finds
+from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.redaction_finds import REDACTED, replace_hits
+from oma_desktop.model.redaction_names import is_sensitive_name, may_name_a_secret
 
-_FLAGS: Final = re.IGNORECASE | re.ASCII
-_S: Final = "[\\t\\n\\v\\f\\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
-_NAME: Final = r"[A-Za-z_][A-Za-z0-9_.-]*"
-_SENSITIVE: Final = re.compile(
-    r"api[_-]?key|secret|password|passwd|pwd|private[_-]?key|access[_-]?key|accessToken|refreshToken"
-    r"|idToken|githubToken|authorization|auth[_-]?token|cookie|session|credential|bearer"
-    r"|\Atoken\Z|[_-]token\Z|\Atoken[_-]",
-    _FLAGS,
-)
-_PEM: Final = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----", re.DOTALL
-)
-_AUTHORIZATION: Final = re.compile(
-    rf"(\bAuthorization{_S}*:{_S}*)(?:Bearer{_S}+)?[^\n\r,;}}]+", _FLAGS
-)
-_BEARER: Final = re.compile(rf"\bBearer{_S}+[A-Za-z0-9._~+/=-]{{8,}}", _FLAGS)
-_QUOTED: Final = re.compile(
-    rf"(?P<head>(?P<kq>[\"']?)(?P<name>{_NAME})(?P=kq){_S}*[:=]{_S}*(?P<q>[\"']))(?P<value>.*?)(?P=q)",
-    re.ASCII | re.DOTALL,
-)
-_UNQUOTED: Final = re.compile(
-    rf"(?P<head>(?P<kq>[\"']?)(?P<name>{_NAME})(?P=kq){_S}*[:=]{_S}*)"
-    rf"(?P<value>(?!{_S})[^\"',;}}\]][^,;}}\]\n\r]*)",
-    re.ASCII,
-)
-_LITERALS: Final = re.compile(
-    r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9_]{20,}|github_pat_[A-Za-z0-9_]{20,}"
-    r"|AKIA[0-9A-Z]{16}|xox[baprs]-[A-Za-z0-9-]{10,})\b",
-    re.ASCII,
-)
+__all__ = ["REDACTED", "TextRules", "compile_patterns", "is_sensitive_name", "redact_text"]
+
+_LITERAL_STARTS: Final = ("sk-", "hp_", "ho_", "hu_", "hs_", "hr_", "github_pat_", "AKIA", "xox")
 
 
-def is_sensitive_name(name: str) -> bool:
-    """Whether a member or variable of this name holds a secret (formats.md 1.5.3)."""
-    return _SENSITIVE.search(name) is not None
+def compile_patterns(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    """Return a caller's own expressions, applied after all rules (formats.md 1.5.4 row 7).
+
+    Raises InvalidInput REDACT_PATTERN_INVALID with `pattern`, `problem`, `index`.
+    """
+    compiled = []
+    for index, pattern in enumerate(patterns):
+        try:
+            compiled.append(re.compile(pattern))
+        except (re.error, RecursionError, OverflowError) as error:
+            raise InvalidInput(
+                "REDACT_PATTERN_INVALID", pattern=pattern, problem=str(error), index=index
+            ) from None
+    return tuple(compiled)
 
 
-def redact_text(text: str) -> str:
-    """Replace what looks like a secret in free text (formats.md 1.5.4)."""
-    if not text:
+class TextRules:
+    """The rules for free text, with a caller's own expressions behind them."""
+
+    def __init__(self, patterns: Sequence[re.Pattern[str]] = (), *, strict: bool = False) -> None:
+        self._patterns = tuple(patterns)
+        self._strict = strict
+
+    def __call__(self, text: str) -> str:
+        """Replace what looks like a secret."""
+        if not text:
+            return text
+        text = self._key_blocks(text)
+        named = may_name_a_secret(text)
+        if named:
+            text = replace_hits(text, finds.authorization(text))
+            text = replace_hits(text, finds.bearer(text))
+            text = self._assignments(text)
+        if any(start in text for start in _LITERAL_STARTS):
+            text = replace_hits(text, finds.token_literals(text))
+        for pattern in self._patterns:
+            text = pattern.sub(REDACTED, text)
         return text
-    text = _PEM.sub(REDACTED, text)
-    text = _AUTHORIZATION.sub(rf"\1{REDACTED}", text)
-    text = _BEARER.sub(f"Bearer {REDACTED}", text)
-    text = _QUOTED.sub(_assignment(quoted=True), text)
-    text = _UNQUOTED.sub(_assignment(quoted=False), text)
-    return _LITERALS.sub(REDACTED, text)
+
+    def _key_blocks(self, text: str) -> str:
+        if "PRIVATE KEY" not in text:
+            return text
+        blocks = finds.damaged_key_blocks if self._strict else finds.key_blocks
+        return replace_hits(text, blocks(text))
+
+    def _assignments(self, text: str) -> str:
+        if self._strict:
+            text = replace_hits(text, assignments.quoted_strict(text))
+            return replace_hits(text, assignments.unquoted_strict(text))
+        text = replace_hits(text, assignments.quoted(text))
+        return replace_hits(text, assignments.unquoted(text))
 
 
-def _assignment(*, quoted: bool) -> Callable[[re.Match[str]], str]:
-    def replace(match: re.Match[str]) -> str:
-        if not is_sensitive_name(match["name"]):
-            return match[0]
-        if quoted:
-            return f"{match['head']}{REDACTED}{match['q']}"
-        if match["value"].startswith("[redacted"):
-            return match[0]
-        return match["head"] + REDACTED
+_PEER: Final = TextRules()
 
-    return replace
+
+def redact_text(text: str, patterns: Sequence[re.Pattern[str]] = ()) -> str:
+    """Replace what looks like a secret in free text, exactly as the peer (formats.md 1.5.4)."""
+    return TextRules(patterns)(text) if patterns else _PEER(text)

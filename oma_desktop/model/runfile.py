@@ -84,13 +84,28 @@ class Approvals(Described):
     tools: Annotated[list[ToolRule], _rules("tool", ToolRule)] = []
 
 
+class Redaction(Described):
+    """What is masked before anything is saved, beyond the built-in rules (formats.md 1.5.4).
+
+    `patterns` are regular expressions in the syntax of Python, searched in every saved text.
+    """
+
+    patterns: list[Text] = []
+
+
 class Checkpoint(Described):
-    """Where the run is saved; paths are relative to the run file."""
+    """Where the run is saved; paths are relative to the run file.
+
+    With `redact` secrets are masked on disk, and no decision can be recorded there. `maskedInputs`
+    says what a restore does with a call whose saved input is masked and that nobody approved:
+    `refuse` tells the model so, `run` runs the tool with the mask as its input.
+    """
 
     path: Text | None = None
     run_id: Annotated[str | None, Field(min_length=1, max_length=128)] = None
     key: Text | None = None
-    redact: bool | JsonObject | None = None
+    redact: bool | Redaction | None = None
+    masked_inputs: Literal["refuse", "run"] = "refuse"
 
 
 class Journal(Described):

@@ -28,8 +28,6 @@ def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
         yield "RUNFILE_NEEDS_MCP", "tools.mcp"
     if isinstance(run_file.journal, Journal):
         yield "RUNFILE_NEEDS_JOURNAL", "journal"
-    if run_file.checkpoint.redact:
-        yield "RUNFILE_NEEDS_REDACTION", "checkpoint.redact"
     if run_file.approvals.plan != "allow":
         yield "RUNFILE_NEEDS_COORDINATOR", "approvals.plan"
     if run_file.approvals.rounds != "allow":

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from oma_desktop.model.document_text import Path
+from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.metadata import task_metadata_problem
 from oma_desktop.model.plan import PlanArtifact
-from oma_desktop.model.runfile import RunFile
+from oma_desktop.model.redaction import compile_patterns
+from oma_desktop.model.runfile import Redaction, RunFile
 from oma_desktop.model.task_graph import Node, check_assignees, check_graph, problem, title_key
 from oma_desktop.model.team import TeamConfig
 from oma_desktop.model.view import Problem
@@ -35,6 +37,7 @@ def check_rules(
     found += _metadata_rules(run_file, tasks_path)
     found += _one_kind_of_work(run_file)
     found += _provider_rules(run_file)
+    found += _redaction_rules(run_file)
     return found
 
 
@@ -115,3 +118,15 @@ def _provider_rules(run_file: RunFile) -> Iterator[Problem]:
     for name, entry in run_file.providers.items():
         if entry.type == "scripted" and not entry.script:
             yield problem("RUNFILE_MISSING_KEY", ("providers", name, "script"), name="script")
+
+
+def _redaction_rules(run_file: RunFile) -> Iterator[Problem]:
+    redact = run_file.checkpoint.redact
+    if isinstance(redact, Redaction):
+        for index, pattern in enumerate(redact.patterns):
+            try:
+                compile_patterns([pattern])
+            except InvalidInput as error:
+                place = ("checkpoint", "redact", "patterns", index)
+                facts = {"pattern": pattern, "problem": error.facts["problem"]}
+                yield problem(error.code, place, **facts)

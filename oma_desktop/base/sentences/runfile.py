@@ -146,11 +146,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "RUNFILE_NEEDS_JOURNAL": Sentence(
         N_("{name} needs the run journal."), _LATER, N_("Set journal to false.")
     ),
-    "RUNFILE_NEEDS_REDACTION": Sentence(
-        N_("{name} needs a redacting store."),
-        _LATER,
-        N_("Without it everything is saved as it is; remove the key only if that is acceptable."),
-    ),
     "RUNFILE_NEEDS_ROUNDS": Sentence(
         N_("{name} needs execution in rounds."), _LATER, N_("Use approvals.dispatch instead.")
     ),

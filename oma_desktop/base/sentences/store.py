@@ -64,6 +64,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Nothing was changed."),
         N_("Open the store for writing; that takes its lock."),
     ),
+    "REDACT_PATTERN_INVALID": Sentence(
+        N_("A redaction pattern is not a regular expression: “{pattern}” ({problem})."),
+        N_("Nothing was run and nothing was saved."),
+        N_("Correct it in checkpoint.redact.patterns; the syntax is that of Python."),
+    ),
     "LOCK_HELD": Sentence(
         N_("Another program is writing this store: {app}, process {pid} on {host}."),
         N_("It was started at {since} and gave its last sign of life at {heartbeat}. ({path})"),

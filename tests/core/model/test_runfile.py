@@ -346,7 +346,6 @@ def test_any_document_is_judged_without_raising(value):
         ({"tools": ["a:b"]}, "RUNFILE_NEEDS_PYTHON_TOOLS"),
         ({"tools": {"mcp": {"x": {"command": "y"}}}}, "RUNFILE_NEEDS_MCP"),
         ({"journal": {"path": "j.jsonl"}}, "RUNFILE_NEEDS_JOURNAL"),
-        ({"checkpoint": {"redact": True}}, "RUNFILE_NEEDS_REDACTION"),
         ({"approvals": {"rounds": True}}, "RUNFILE_NEEDS_ROUNDS"),
         ({"orchestrator": {"egressPolicy": {"mode": "offline"}}}, "RUNFILE_NEEDS_EGRESS"),
         ({"orchestrator": {"maxCostBudget": 1.5}}, "RUNFILE_NEEDS_COST"),
