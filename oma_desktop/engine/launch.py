@@ -18,6 +18,7 @@ from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.endpoints import Endpoint
 from oma_desktop.engine.identity import check_run_id
+from oma_desktop.engine.masking import as_asked
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
 from oma_desktop.engine.run_files import Files, declared_effects, naming, read_files, saved_key
@@ -107,7 +108,9 @@ class Launcher:
             await self._lanes.store(_claim, opened, path, key, origin)
         options = RunOptions(
             run_id=identity,
-            checkpoint=CheckpointOptions(opened.store, key=wanted.key, lock=opened.lock),
+            checkpoint=CheckpointOptions(
+                as_asked(opened.store, wanted), key=wanted.key, lock=opened.lock
+            ),
         )
         engine = self._engine(wiring, bus)
 
@@ -239,7 +242,9 @@ def _restore_options(files: Files, opened: OpenStore, key: str) -> RestoreOption
     metadata = extra.get("metadata")
     budget = extra.get("maxTokenBudget")
     return RestoreOptions(
-        checkpoint=CheckpointOptions(opened.store, key=key, lock=opened.lock),
+        checkpoint=CheckpointOptions(
+            as_asked(opened.store, files.place), key=key, lock=opened.lock
+        ),
         metadata=metadata if isinstance(metadata, dict) else None,
         max_token_budget=budget if isinstance(budget, int) else None,
     )

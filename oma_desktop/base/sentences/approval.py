@@ -37,7 +37,10 @@ SENTENCES: dict[str, Sentence] = {
     "APPROVAL_ATOMIC_STORE_REQUIRED": Sentence(
         N_("This store cannot keep approvals safely."),
         N_("The run did not stop for a decision that could be lost."),
-        N_("Give the run a checkpoint in a store with compare-and-set, such as a file."),
+        N_(
+            "Give the run a checkpoint, such as a file, without checkpoint.redact: where secrets "
+            "are masked on disk, a decision cannot be bound to what was reviewed."
+        ),
     ),
     "APPROVAL_ROW_MISSING": Sentence(
         N_("A pending request has no row in the ledger yet."),
