@@ -1,0 +1,102 @@
+"""`check`: run files, the sample, stores, plans, damaged files; `check --schema`."""
+
+import json
+from importlib import resources
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from tests.cli.conftest import GOLDEN
+from tests.cli.files import script, tasks, write
+
+SAMPLE = resources.files("resources") / "sample" / "run.yaml"
+OURS = json.loads((GOLDEN / "n_corrupt" / "ours.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("case", ["a_midrun_dag6", "m_multi_run_store", "k1_v1_without_runid"])
+def test_a_sound_store_is_ok(cli, case):
+    done = cli("check", GOLDEN / case / "checkpoint.json", "--json")
+    assert done.code == 0
+    assert done.json["ok"] is True
+    assert done.json["kind"] == "store"
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_check_agrees_with_inspect_about_every_damaged_file(cli, name):
+    file = GOLDEN / "n_corrupt" / name
+    done = cli("check", file, "--json")
+    assert done.code == (1 if OURS[name]["exit"] else 0)
+    assert done.json["ok"] is (done.code == 0)
+    for problem in done.json["problems"]:
+        assert problem["path"]
+        assert problem["message"]
+        assert "{" not in problem["message"]
+    assert done.err == ""
+
+
+def test_every_problem_is_named_with_its_place(cli, tmp_path):
+    document = {
+        "team": {"name": "t", "agents": [{"name": "a", "modle": "x"}, {"name": "a"}]},
+        "tasks": [{"title": "A", "description": "d", "assignee": "zz", "dependsOn": ["A"]}],
+        "orchestrator": {"maxConcurency": 2},
+    }
+    write(tmp_path, bad=document)
+    done = cli("check", tmp_path / "bad.json", "--json")
+    assert done.code == 1
+    places = " ".join(p["path"] for p in done.json["problems"])
+    assert "$.team.agents[0].modle" in places
+    assert "$.orchestrator.maxConcurency" in places
+    hints = " ".join(p.get("hint", "") for p in done.json["problems"])
+    assert "model" in hints
+    assert "maxConcurrency" in hints
+    plain = cli("check", tmp_path / "bad.json")
+    assert len(plain.out.splitlines()) == len(done.json["problems"]) + 1
+    assert plain.out.splitlines()[0].startswith(str(tmp_path / "bad.json"))
+
+
+def test_the_kinds_are_told_apart(cli, tmp_path):
+    agents = [{"name": "worker"}]
+    work = tasks("A")
+    write(
+        tmp_path,
+        run={"team": {"name": "t", "agents": agents}, "tasks": work},
+        team={"name": "t", "agents": agents},
+        tasks=work,
+        other={"colour": "red"},
+        script=script("A"),
+    )
+    kinds = {
+        p.stem: cli("check", p, "--json").json["kind"] for p in sorted(tmp_path.glob("*.json"))
+    }
+    assert kinds | {"script": ""} == {
+        "run": "run", "team": "team", "tasks": "tasks", "other": "unknown", "script": "",
+    }  # fmt: skip
+    assert cli("check", GOLDEN / "p_plan_artifact" / "plan.json", "--json").json["kind"] == "plan"
+    bad_plan = cli("check", GOLDEN / "p_plan_artifact" / "edit_cycle.json", "--json")
+    assert (bad_plan.code, bad_plan.json["kind"]) == (1, "plan")
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", "."])
+def test_what_cannot_be_read_is_an_error_not_a_report(cli, tmp_path, name):
+    done = cli("check", tmp_path / name, "--json")
+    assert done.code == 2
+    assert set(done.json) == {"error"}
+
+
+def test_the_schema_is_a_schema_and_fits_the_sample(cli):
+    done = cli("check", "--schema")
+    assert done.code == 0
+    schema = done.json
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    validator = Draft202012Validator(schema)
+    sample = yaml.safe_load(SAMPLE.read_text("utf-8"))
+    assert list(validator.iter_errors(sample)) == []
+    assert list(validator.iter_errors({**sample, "tasks": "all"})) != []
+    assert cli("check", "--schema", "--json").json == schema
+
+
+def test_the_bundled_sample_is_ok(cli):
+    done = cli("check", SAMPLE, "--json")
+    assert (done.code, done.json["kind"], done.json["problems"]) == (0, "run", [])
