@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import logging
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -54,7 +55,7 @@ def _read(path: Path) -> dict[str, object]:
         values = json.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         log.warning("settings are not readable, using the defaults: %s", type(error).__name__)
         return {}
     return values if isinstance(values, dict) else {}
@@ -67,7 +68,9 @@ def _text(value: object) -> str:
 def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return DEFAULT_UNDO_S
-    return min(max(float(value), 0.0), MAX_UNDO_S)
+    if isinstance(value, float) and math.isnan(value):
+        return DEFAULT_UNDO_S
+    return float(min(max(value, 0), MAX_UNDO_S))
 
 
 def _login_name() -> str:

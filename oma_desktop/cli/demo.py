@@ -75,13 +75,19 @@ def _has_display() -> bool:
 
 def _draw(folder: Path, picture: Path, output: Output) -> None:
     """Save a picture of the finished window, drawn offscreen, where the window is installed."""
+    os.environ["QT_QPA_PLATFORM"] = os.environ.get("QT_QPA_PLATFORM") or "offscreen"
     try:
         shots = importlib.import_module("oma_desktop.app.shots")
+        saved = shots.draw_store(folder / STORE_FILE, picture)
     except ImportError:
         output.note(tr("No picture was saved: the window is not installed here."))
-        return
-    if shots.draw_store(folder / STORE_FILE, picture):
-        output.note(tr("picture of the finished window: {path}", path=picture))
+    except (OSError, TimeoutError):
+        output.note(tr("No picture was saved: drawing it failed."))
+    else:
+        if saved:
+            output.note(tr("picture of the finished window: {path}", path=picture))
+        else:
+            output.note(tr("No picture was saved: {path} cannot be written.", path=picture))
 
 
 def _headless(options: argparse.Namespace, folder: Path, origin: Origin, output: Output) -> int:

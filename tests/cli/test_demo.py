@@ -56,9 +56,10 @@ def test_without_a_place_it_makes_one_and_says_where(processes, tmp_path):
 
 @pytest.fixture
 def _no_display(monkeypatch):
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("QT_QPA_PLATFORM", "")  # restored afterwards: drawing asks for offscreen
 
 
 @pytest.mark.usefixtures("_no_display")
@@ -79,6 +80,21 @@ def test_without_a_display_it_goes_headless_and_saves_a_picture(cli, tmp_path, m
     assert f"picture of the finished window: {picture}" in done.err
     assert "To see it live" in done.err.splitlines()[-1]
     assert "run sample, attempt 2: finished" in done.out
+
+
+@pytest.mark.usefixtures("_no_display")
+@pytest.mark.parametrize("failure", [TimeoutError, OSError])
+def test_a_picture_that_fails_spoils_nothing(cli, tmp_path, monkeypatch, failure):
+    def draw_store(store, picture):
+        raise failure
+
+    monkeypatch.setitem(
+        sys.modules, "oma_desktop.app.shots", SimpleNamespace(draw_store=draw_store)
+    )
+    done = cli("demo", "--fast", "--store", tmp_path, "--json")
+    assert done.code == 0
+    assert len(done.json["tasks"]) == 12
+    assert "No picture was saved" in done.err
 
 
 @pytest.mark.usefixtures("_no_display")
