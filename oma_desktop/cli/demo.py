@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from oma_desktop.base.text import tr
 from oma_desktop.cli.attempt import Attempt, run_attempt, scripted_speed
 from oma_desktop.cli.output import Output
 from oma_desktop.cli.report import exit_code, print_result
+from oma_desktop.cli.screen import has_display, require_display
 from oma_desktop.engine.sample import RUN_ID, STORE_FILE, unpack_sample
 from oma_desktop.model.errors import NotFound
 from oma_desktop.model.json_value import JsonObject
@@ -49,13 +48,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if options.screenshot is not None:
             _draw(folder, options.screenshot, output)
         return code
-    if not _has_display():
+    if not has_display():
         code = _headless(options, folder, origin, output)
         _draw(folder, options.screenshot or folder / "window.png", output)
         output.note(
             tr("There is no display here. To see it live, run `oma-desktop demo` on a desktop.")
         )
         return code
+    require_display()
     window = importlib.import_module("oma_desktop.app.main")
     return int(
         window.run_demo(
@@ -65,12 +65,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
             quit_after_s=options.quit_after,
         )
     )
-
-
-def _has_display() -> bool:
-    if os.environ.get("QT_QPA_PLATFORM") or not sys.platform.startswith("linux"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _draw(folder: Path, picture: Path, output: Output) -> None:

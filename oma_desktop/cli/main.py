@@ -19,6 +19,7 @@ from oma_desktop import __version__
 from oma_desktop.base.text import N_, set_language, tr
 from oma_desktop.cli.argparse_words import translate_argparse
 from oma_desktop.cli.output import Exit, Output, exit_of
+from oma_desktop.cli.screen import require_display
 from oma_desktop.model.errors import InvalidInput, OmaError
 from oma_desktop.model.nearest import nearest
 
@@ -141,6 +142,7 @@ def _window(paths: list[str]) -> int:
     for path in paths:
         if not Path(path).exists():
             raise _nothing_there(path)
+    require_display()
     try:
         window = importlib.import_module("oma_desktop.app.main")
     except ImportError as error:

@@ -45,6 +45,20 @@ SENTENCES = {
         N_("Nothing was changed."),
         N_("Choose an empty folder for the sample."),
     ),
+    "NO_DISPLAY": Sentence(
+        N_("There is no display here, so no window can be opened."),
+        hint=N_(
+            "Use the commands; `oma-desktop --help` lists them. `demo` works without a display."
+        ),
+    ),
+    "DISPLAY_NOT_REACHED": Sentence(
+        N_("The display {display} cannot be reached, so no window can be opened."),
+        hint=N_("Check DISPLAY and the rights to it, or use the commands."),
+    ),
+    "SYSTEM_LIBRARY_MISSING": Sentence(
+        N_("The window needs the system library {name}, which is not installed."),
+        hint=N_("On Debian and Ubuntu: apt-get install {package}"),
+    ),
     "UNEXPECTED": Sentence(
         N_("Something unexpected happened inside the program: {kind}: {detail}"),
         hint=N_("Set OMA_DESKTOP_DEBUG=1 and run it again to see where."),
