@@ -26,6 +26,7 @@ from oma_desktop.model.result import TeamRunResult
 from oma_desktop.model.result_document import result_document
 
 CLOSE_S = 5.0
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SPEED_VARIABLE = "OMA_DESKTOP_SAMPLE_SPEED"
 """Factor on every delay of scripted models and tools: 0.1 is ten times as fast, 0 means none."""
 
@@ -114,10 +115,13 @@ def _handle_signals(attempt: Attempt, output: Output) -> None:
             )
             attempt.token.stop(StopReason.SUSPEND)
         else:
+            output.note(tr("Stopping now; what was saved stays. A third signal ends the program."))
             attempt.stopped_hard = True
             attempt.token.stop(StopReason.CANCEL)
+            for number in SIGNALS:
+                loop.remove_signal_handler(number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         # Windows has no signal handlers on its loop: Ctrl-C then raises KeyboardInterrupt.
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, on_signal)

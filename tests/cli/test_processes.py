@@ -121,6 +121,7 @@ def test_a_second_signal_stops_at_once_and_nothing_is_lost(cli, busy, monkeypatc
     process.send_signal(signal.SIGINT)
     until(process, "safe point")
     process.send_signal(signal.SIGINT)
+    until(process, "Stopping now")
     done = finish(process)
     assert done.code == 130
     assert not store.with_name("checkpoint.json.lock").exists()
