@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 from contextlib import suppress
 from pathlib import Path
 
