@@ -10,6 +10,7 @@ from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.launch import Prepared
 from oma_desktop.model.view import RunRef
+from oma_desktop.store.address import store_id
 from oma_desktop.viewmodel.feed import Feed, LiveActivity, LiveRun
 
 BUSY_EVENTS = {"model_call": "model", "tool_start": "tool"}
@@ -48,7 +49,7 @@ class EmbeddedRuns:
 
     async def play(self, prepared: Prepared, bus: EventBus) -> None:
         """Run one prepared attempt to its end and release it; errors pass through."""
-        ref = RunRef(str(prepared.store_path.resolve()), prepared.key or "")
+        ref = RunRef(store_id(prepared.store_path), prepared.key or "")
         run = EmbeddedRun(ref, bus)
         titles: dict[str, str] = {}
         forget = bus.subscribe(lambda event: self._hear(run, titles, event))

@@ -25,12 +25,13 @@ from oma_desktop.engine.sample import (
     unpack_sample,
 )
 from oma_desktop.model.approval import ApprovalDecision, Reviewer
-from oma_desktop.model.errors import AlreadyDecided, ApprovalError, OmaError
+from oma_desktop.model.errors import AlreadyDecided, ApprovalError, InvalidInput, OmaError
 from oma_desktop.model.view import OwnerKind, RunRef, StoreView
 from oma_desktop.monitor.facade import Monitor
+from oma_desktop.store.access import deciding
+from oma_desktop.store.address import is_database, parse_address
 from oma_desktop.store.ledger import ApprovalLedger
 from oma_desktop.store.origin import Origin, read_origin
-from oma_desktop.store.writers import writing
 from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
 from oma_desktop.viewmodel.feed import DecisionOutcome, Feed, Notice
 
@@ -75,9 +76,12 @@ class Session:
     # ------------------------------------------------------------------ Commands
 
     def open_paths(self, paths: list[str]) -> None:
-        """Watch store files or folders."""
+        """Watch store files, folders, or stores in databases."""
         for path in paths:
-            self._watch(path)
+            try:
+                self._watch(str(parse_address(path)) if is_database(path) else path)
+            except InvalidInput as error:
+                self._feed.notice.emit(Notice("error", error.code, error.facts))
 
     def forget_path(self, path: str) -> None:
         """Stop watching; nothing on disk changes."""
@@ -161,7 +165,7 @@ class Session:
         await self._runs.play(prepared, bus)
 
     async def _resume(self, intent: ResumeIntent) -> None:
-        store = Path(intent.run.store)
+        store = parse_address(intent.run.store)
         origin = await self._lanes.work(read_origin, store, intent.run.key)
         if origin.is_empty:
             chosen = await self._choose_files(intent.run)
@@ -181,7 +185,7 @@ class Session:
 
     async def _plan(self, run: RunRef) -> None:
         effects = await self._lanes.work(
-            declared_effects, Path(run.store), clock=self._clock, key=run.key
+            declared_effects, parse_address(run.store), clock=self._clock, key=run.key
         )
         plan = await self._monitor.resume_plan(run, effects=effects)
         self._feed.plan_ready.emit((run, plan))
@@ -223,7 +227,8 @@ class Session:
         reviewer: Reviewer = {"id": intent.reviewer_id}
         if intent.reviewer_name:
             reviewer["displayName"] = intent.reviewer_name
-        with writing(Path(intent.store), app=f"{APP} review", clock=self._clock) as store:
+        address = parse_address(intent.store)
+        with deciding(address, app=f"{APP} review", clock=self._clock) as store:
             ledger = ApprovalLedger(store, clock=self._clock)
             return ledger.decide(intent.request_id, intent.request_hash, intent.verdict, reviewer)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.base.text import ntr, tr
-from oma_desktop.cli.files import read_store
+from oma_desktop.cli.files import read_store, store_argument
 from oma_desktop.cli.output import Exit, Output, problem_line
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.projection import project_store
@@ -18,7 +17,9 @@ from oma_desktop.model.visible_json import draw, exact_content
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Describe the arguments."""
-    parser.add_argument("path", type=Path, help=tr("a store file"))
+    parser.add_argument(
+        "path", type=store_argument, help=tr("a store file, or the address of a database")
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:

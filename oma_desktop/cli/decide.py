@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Literal, cast
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.text import tr
-from oma_desktop.cli.files import must_be_file
+from oma_desktop.cli.files import must_be_store, store_argument
 from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.model.approval import ApprovalDecision, Reviewer
 from oma_desktop.model.errors import ApprovalError
 from oma_desktop.model.json_value import JsonValue
+from oma_desktop.store.access import deciding
 from oma_desktop.store.ledger import ApprovalLedger
-from oma_desktop.store.writers import writing
 
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Describe the arguments."""
-    parser.add_argument("path", type=Path, help=tr("the store file"))
+    parser.add_argument(
+        "path", type=store_argument, help=tr("a store file, or the address of a database")
+    )
     parser.add_argument("request_id", help=tr("the request, as `approvals` names it"))
     parser.add_argument(
         "--hash", required=True, help=tr("the hash of the content you read; binds the decision")
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Record the decision; exit 1 with the ledger's code when it was not recorded."""
-    must_be_file(options.path)
+    must_be_store(options.path)
     verdict: Literal["approve", "reject"] = options.verdict
     reviewer: Reviewer = {"id": options.reviewer}
     if options.name is not None:
@@ -64,7 +65,7 @@ def _decide(
 ) -> ApprovalDecision:
     clock = SystemClock()
     app = f"oma-desktop {verdict}"
-    with writing(options.path, app=app, clock=clock, force=options.force_lock) as store:
+    with deciding(options.path, app=app, clock=clock, force=options.force_lock) as store:
         return ApprovalLedger(store, clock=clock).decide(
             request_id=options.request_id,
             request_hash=options.hash,

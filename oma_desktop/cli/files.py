@@ -6,8 +6,8 @@ from pathlib import Path
 
 from oma_desktop.model.container import Container
 from oma_desktop.model.errors import InvalidInput
-from oma_desktop.store.file_calls import FileStamp
-from oma_desktop.store.file_reading import read_container
+from oma_desktop.store import access
+from oma_desktop.store.address import StoreAddress, parse_address
 
 
 def must_be_file(path: Path) -> Path:
@@ -31,12 +31,22 @@ def read_bytes(path: Path) -> bytes:
         raise _refused(path, error) from error
 
 
-def read_store(path: Path) -> tuple[Container, FileStamp | None]:
+def store_argument(text: str) -> StoreAddress:
+    """Return the store a command line names; raises InvalidInput STORE_ADDRESS_INVALID."""
+    return parse_address(text)
+
+
+def must_be_store(address: StoreAddress) -> StoreAddress:
+    """Return `address`; a file must exist (raises as `must_be_file`), a database is asked later."""
+    return must_be_file(address) if isinstance(address, Path) else address
+
+
+def read_store(address: StoreAddress) -> tuple[Container, access.Stamp | None]:
     """Return a store that must exist, also while somebody writes it.
 
-    Raises InvalidInput as `must_be_file`, else as `read_container`.
+    Raises InvalidInput as `must_be_file`, else as `access.read_store`.
     """
-    return read_container(must_be_file(path))
+    return access.read_store(must_be_store(address))
 
 
 def _refused(path: Path, error: OSError) -> InvalidInput:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from oma_desktop.base.text import listed, ntr, tr
-from oma_desktop.cli.files import read_store
+from oma_desktop.cli.files import read_store, store_argument
 from oma_desktop.cli.output import Exit, Output, filled, placed
 from oma_desktop.cli.report import task_column, task_word
 from oma_desktop.model.inspection import has_errors, inspect_container
@@ -15,7 +14,9 @@ from oma_desktop.model.json_value import JsonObject, JsonValue
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Describe the arguments."""
-    parser.add_argument("path", type=Path, help=tr("a store file"))
+    parser.add_argument(
+        "path", type=store_argument, help=tr("a store file, or the address of a database")
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:

@@ -22,6 +22,7 @@ from oma_desktop.cli.output import Exit, Output, exit_of
 from oma_desktop.cli.screen import require_display
 from oma_desktop.model.errors import InvalidInput, OmaError
 from oma_desktop.model.nearest import nearest
+from oma_desktop.store.address import is_database, parse_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ def build_parser(wanted: str | None = None) -> argparse.ArgumentParser:
         prog="oma-desktop",
         description=tr("Supervise, steer and resume long multi-agent runs."),
         epilog=tr(
-            "Without a command the window opens; paths are store files, run files or folders."
+            "Without a command the window opens; paths are store files, addresses of databases, "
+            "run files or folders."
         ),
         allow_abbrev=False,
     )
@@ -139,15 +141,22 @@ def _unexpected(bug: Exception, output: Output) -> int:
 
 def _window(paths: list[str]) -> int:
     """Open the window; its package is found by name because the command line knows no Qt."""
-    for path in paths:
-        if not Path(path).exists():
-            raise _nothing_there(path)
+    places = [_place(path) for path in paths]
     require_display()
     try:
         window = importlib.import_module("oma_desktop.app.main")
     except ImportError as error:
         raise InvalidInput("WINDOW_NOT_AVAILABLE", detail=str(error)) from error
-    return int(window.run(paths))
+    return int(window.run(places))
+
+
+def _place(path: str) -> str:
+    """Return a path that exists, or the address of a database as it may be shown and kept."""
+    if is_database(path):
+        return str(parse_address(path))
+    if not Path(path).exists():
+        raise _nothing_there(path)
+    return path
 
 
 def _nothing_there(path: str) -> InvalidInput:

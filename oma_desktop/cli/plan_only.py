@@ -20,16 +20,15 @@ from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.resume import CallItem, ResumePlan, TaskItem
 from oma_desktop.model.resume_document import plan_document
 from oma_desktop.model.resume_rules import resume_plan
+from oma_desktop.store.access import as_read_only
 from oma_desktop.store.origin import Origin
 from oma_desktop.store.read_only import ReadOnlyStore
-from oma_desktop.store.rows import Row
 
 
 def print_plan(options: argparse.Namespace, output: Output) -> int:
     """Print what a restore would do. Raises NotFound, InvalidInput, Corrupt."""
     container, stamp = read_store(options.store)
-    rows = [Row(entry).public for entry in container.entries]
-    store = ReadOnlyStore(options.store, entries=rows, stamp=stamp, problems=container.problems)
+    store = as_read_only(options.store, container, stamp)
     key = _key(options, store)
     plan = _plan(options, container, key)
     if output.as_json:

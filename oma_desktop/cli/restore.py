@@ -7,7 +7,7 @@ from pathlib import Path
 
 from oma_desktop.base.text import tr
 from oma_desktop.cli.attempt import Attempt, run_attempt
-from oma_desktop.cli.files import must_be_file
+from oma_desktop.cli.files import must_be_store, store_argument
 from oma_desktop.cli.output import Output
 from oma_desktop.cli.plan_only import print_plan
 from oma_desktop.cli.report import exit_code, print_result, say_endpoints
@@ -24,7 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         help=tr("the run file (default: the one the run was started from)"),
     )
     add_file_arguments(parser)
-    parser.add_argument("--store", type=Path, required=True, help=tr("the store file"))
+    parser.add_argument(
+        "--store",
+        type=store_argument,
+        required=True,
+        help=tr("a store file, or the address of a database"),
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--key", help=tr("the checkpoint key inside the store"))
     which.add_argument("--run-id", help=tr("the run inside the store"))
@@ -42,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Resume; exit 0 ok, 1 failed or rejected, 3 suspended."""
-    must_be_file(options.store)
+    must_be_store(options.store)
     if options.plan_only:
         return print_plan(options, output)
     origin = Origin(run_file=options.runfile, team=options.team, script=options.script)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from oma_desktop.base.text import tr
 from oma_desktop.cli.attempt import Attempt, run_attempt
+from oma_desktop.cli.files import store_argument
 from oma_desktop.cli.output import Exit, Output
 from oma_desktop.cli.report import exit_code, print_result, say_endpoints
 from oma_desktop.store.origin import Origin
@@ -16,7 +17,11 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Describe the arguments."""
     parser.add_argument("runfile", type=Path, help=tr("a run file, tasks file or plan"))
     add_file_arguments(parser)
-    parser.add_argument("--store", type=Path, help=tr("where the checkpoint is kept"))
+    parser.add_argument(
+        "--store",
+        type=store_argument,
+        help=tr("where the checkpoint is kept: a file, or the address of a database"),
+    )
     parser.add_argument("--run-id", help=tr("the id of the run (default: team, time and chance)"))
 
 

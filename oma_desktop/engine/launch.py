@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from oma_desktop.base.clock import Clock
@@ -25,14 +26,15 @@ from oma_desktop.engine.run_files import Files, declared_effects, naming, read_f
 from oma_desktop.engine.sample import effects_beside
 from oma_desktop.engine.script import EffectsLog
 from oma_desktop.engine.wiring import Wiring, World, retry_events, wire
-from oma_desktop.model.errors import Conflict, InvalidInput, NotFound
+from oma_desktop.model.errors import Conflict, InvalidInput, NotFound, StoreError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
 from oma_desktop.model.result import TeamRunResult
+from oma_desktop.store.access import Choose, OpenRun, open_run, read_only
+from oma_desktop.store.address import StoreAddress, is_database, parse_address
 from oma_desktop.store.catalog_paths import default_store_path
+from oma_desktop.store.memory import MemoryStore
 from oma_desktop.store.origin import Origin, forget_origin, read_origin, write_origin
-from oma_desktop.store.read_only import read_only
-from oma_desktop.store.writers import OpenStore, open_for_writing
 
 __all__ = ["Files", "Launcher", "Prepared", "declared_effects", "read_files"]
 
@@ -43,11 +45,11 @@ Go = Callable[[CancelToken], Awaitable[TeamRunResult]]
 class Prepared:
     """One attempt, ready. The writer lock is held until `close`; close it in any case."""
 
-    store_path: Path
+    store_path: StoreAddress
     key: str
     run_id: str | None
     go: Go
-    _opened: OpenStore
+    _opened: OpenRun
     _wiring: Wiring
     _lanes: Lanes
 
@@ -87,7 +89,7 @@ class Launcher:
         origin: Origin,
         *,
         bus: EventBus,
-        store: Path | None = None,
+        store: StoreAddress | None = None,
         run_id: str | None = None,
         effects: Path | None = None,
     ) -> Prepared:
@@ -104,8 +106,8 @@ class Launcher:
         await self._lanes.work(_refuse_folder, path)
         key = wanted.key or checkpoint_key(identity)
         wiring = await self._wire(files, bus, effects or effects_beside(path), needs_work=True)
-        async with self._opened(path, wiring) as opened:
-            await self._lanes.store(_claim, opened, path, key, origin)
+        async with self._opened(path, partial(_free, path, key), wiring) as opened:
+            await self._lanes.store(write_origin, path, key, origin)
         options = RunOptions(
             run_id=identity,
             checkpoint=CheckpointOptions(
@@ -124,7 +126,7 @@ class Launcher:
         origin: Origin,
         *,
         bus: EventBus,
-        store: Path,
+        store: StoreAddress,
         key: str | None = None,
         run_id: str | None = None,
         retry_failed: bool = False,
@@ -138,18 +140,17 @@ class Launcher:
         origin = await self._lanes.work(_known_origin, store, origin, key, run_id)
         files = await self._lanes.work(read_files, origin)
         wiring = await self._wire(files, bus, effects or effects_beside(store), needs_work=False)
-        async with self._opened(store, wiring) as opened:
-            found = await self._lanes.store(
-                saved_key, opened.store, path=store, key=key, run_id=run_id, files=files
-            )
-        options = _restore_options(files, opened, found)
+        choose = partial(saved_key, path=store, key=key, run_id=run_id, files=files)
+        async with self._opened(store, choose, wiring) as opened:
+            pass
+        options = _restore_options(files, opened)
         options = replace(options, run_id=run_id, retry_failed=retry_failed)
         engine = self._engine(wiring, bus)
 
         async def go(token: CancelToken) -> TeamRunResult:
             return await engine.restore(wiring.team, replace(options, token=token))
 
-        return Prepared(store, found, run_id, go, opened, wiring, self._lanes)
+        return Prepared(store, opened.key, run_id, go, opened, wiring, self._lanes)
 
     # ------------------------------------------------------------------ parts
 
@@ -169,12 +170,14 @@ class Launcher:
             )
 
     @asynccontextmanager
-    async def _opened(self, path: Path, wiring: Wiring) -> AsyncIterator[OpenStore]:
+    async def _opened(
+        self, path: StoreAddress, choose: Choose, wiring: Wiring
+    ) -> AsyncIterator[OpenRun]:
         """Open the store under its lock; it stays open unless the block fails."""
-        opened: OpenStore | None = None
+        opened: OpenRun | None = None
         try:
             opened = await self._lanes.store(
-                open_for_writing, path, app=self._app, clock=self._clock, force=self._force
+                open_run, path, choose, app=self._app, clock=self._clock, force=self._force
             )
             yield opened
         except BaseException:
@@ -198,36 +201,41 @@ class Launcher:
         return team[: 128 - len(tail)] + tail
 
 
-def _refuse_folder(path: Path) -> None:
-    if path.is_dir():
+def _refuse_folder(path: StoreAddress) -> None:
+    if isinstance(path, Path) and path.is_dir():
         raise InvalidInput("PATH_IS_FOLDER", path=str(path))
 
 
-def _place(files: Files, run_id: str) -> Path:
-    if files.place.path:
-        return files.base_dir / files.place.path
+def _place(files: Files, run_id: str) -> StoreAddress:
+    wanted = files.place.path
+    if wanted:
+        return parse_address(wanted) if is_database(wanted) else files.base_dir / wanted
     return default_store_path(files.base_dir, files.team_name, run_id)
 
 
-def _claim(opened: OpenStore, path: Path, key: str, origin: Origin) -> None:
-    """Make sure the place of a new run is free, then remember what it is started from."""
-    if opened.store.get(key) is not None:
+def _free(path: StoreAddress, key: str, store: MemoryStore) -> str:
+    """Make sure the place of a new run is free."""
+    if store.get(key) is not None:
         raise Conflict("CHECKPOINT_EXISTS", key=key, path=str(path))
-    write_origin(path, key, origin)
+    return key
 
 
-def _release(opened: OpenStore, path: Path, key: str) -> None:
+def _release(opened: OpenRun, path: StoreAddress, key: str) -> None:
     """Give the store back; a run that was never saved leaves nothing behind."""
     try:
-        if opened.store.get(key) is None:
-            forget_origin(path, key)
+        # A server that is away now says nothing of the run; how that ended is known already.
+        with suppress(StoreError):
+            if opened.store.get(key) is None:
+                forget_origin(path, key)
     finally:
         opened.close()
 
 
-def _known_origin(path: Path, origin: Origin, key: str | None, run_id: str | None) -> Origin:
+def _known_origin(
+    path: StoreAddress, origin: Origin, key: str | None, run_id: str | None
+) -> Origin:
     """Files not named are those the run was started from."""
-    if not path.is_file():
+    if isinstance(path, Path) and not path.is_file():
         raise NotFound("PATH_NOT_FOUND", path=str(path))
     if not origin.is_empty:
         return origin
@@ -237,13 +245,13 @@ def _known_origin(path: Path, origin: Origin, key: str | None, run_id: str | Non
     return found
 
 
-def _restore_options(files: Files, opened: OpenStore, key: str) -> RestoreOptions:
+def _restore_options(files: Files, opened: OpenRun) -> RestoreOptions:
     extra: JsonObject = files.script.restore_options if files.script else {}
     metadata = extra.get("metadata")
     budget = extra.get("maxTokenBudget")
     return RestoreOptions(
         checkpoint=CheckpointOptions(
-            as_asked(opened.store, files.place), key=key, lock=opened.lock
+            as_asked(opened.store, files.place), key=opened.key, lock=opened.lock
         ),
         metadata=metadata if isinstance(metadata, dict) else None,
         max_token_budget=budget if isinstance(budget, int) else None,

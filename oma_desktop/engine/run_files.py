@@ -21,6 +21,7 @@ from oma_desktop.model.runfile import Checkpoint, RunFile
 from oma_desktop.model.runfile_reading import read_run_file, with_team
 from oma_desktop.model.script import Script
 from oma_desktop.model.view import Effect
+from oma_desktop.store.address import StoreAddress
 from oma_desktop.store.memory import MemoryStore
 from oma_desktop.store.origin import Origin, read_origin
 
@@ -99,7 +100,7 @@ def _read(path: Path) -> RunFile:
 def saved_key(
     store: MemoryStore,
     *,
-    path: Path,
+    path: StoreAddress,
     key: str | None = None,
     run_id: str | None = None,
     files: Files | None = None,
@@ -122,7 +123,7 @@ def saved_key(
 
 
 def declared_effects(
-    store: Path, *, clock: Clock, origin: Origin | None = None, key: str | None = None
+    store: StoreAddress, *, clock: Clock, origin: Origin | None = None, key: str | None = None
 ) -> dict[str, Effect] | None:
     """Return what the files of a run say of its tools; None where nothing is declared. Blocking.
 

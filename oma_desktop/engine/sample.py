@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from oma_desktop.model.errors import Conflict
+from oma_desktop.store.address import StoreAddress
 from oma_desktop.store.atomic import write_failed
 from oma_desktop.store.origin import Origin
 
@@ -49,10 +50,12 @@ def _refuse_foreign(place: Path, files: dict[Path, bytes]) -> None:
         raise Conflict("SAMPLE_FOLDER_TAKEN", path=str(store))
 
 
-def effects_beside(store: Path) -> Path | None:
+def effects_beside(store: StoreAddress) -> Path | None:
     """Return the log of what scripted tools really did, where there is one beside the store.
 
     The sample makes an empty one; whoever wants to prove something of another scripted run may too.
     """
+    if not isinstance(store, Path):
+        return None
     effects = store.parent / EFFECTS_FILE
     return effects if effects.is_file() else None

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
+from typing_extensions import override
+
 from oma_desktop.model.errors import InvalidInput
 
 Kind: TypeAlias = Literal["redis", "postgresql"]
@@ -43,6 +45,11 @@ class DatabaseAddress:
     login: str = field(repr=False, compare=False)
     secrets: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
+    @override
+    def __str__(self) -> str:
+        """Show no password."""
+        return self.text
+
 
 StoreAddress: TypeAlias = Path | DatabaseAddress
 """Files are addressed by their path."""
@@ -67,6 +74,11 @@ def parse_address(text: str | StoreAddress) -> StoreAddress:
             return known
         _known[address.text] = address
     return address
+
+
+def store_id(address: StoreAddress) -> str:
+    """Return the one text by which a store is known everywhere: real path, or address."""
+    return str(address.resolve()) if isinstance(address, Path) else address.text
 
 
 def shown(text: str) -> str:

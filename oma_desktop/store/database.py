@@ -18,7 +18,7 @@ from oma_desktop.model.errors import OmaError, StoreError, WriteFailed
 from oma_desktop.model.json_text import parse, stringify
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.view import Problem
-from oma_desktop.store.memory import StoreEntry
+from oma_desktop.store.memory import AtomicStore, MemoryStore, StoreEntry
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -59,6 +59,50 @@ class Fence:
 
     run: str
     token: str
+
+
+class DatabaseStore(MemoryStore, AtomicStore, Protocol):
+    """What RedisStore and PostgresStore both are, beyond the contract of stores."""
+
+    path: str
+    channel: str
+    fence: Fence | None
+
+    def read(self) -> Reading:
+        """Return all entries as they are at one moment."""
+        ...
+
+    def glance(self) -> Glance:
+        """Return stamp, leases and server time without reading any entry."""
+        ...
+
+    def lease(self, run: str) -> bytes | None:
+        """Return the lease row of a run."""
+        ...
+
+    def swap_lease(self, run: str, expected: bytes | None, new: bytes | None) -> bool:
+        """Replace a lease row if it still is `expected`; None means no row."""
+        ...
+
+    def notices(self) -> Notices:
+        """Return the changes of the store as they are announced; connects when first asked."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        ...
+
+
+class Notices(Protocol):
+    """Waits for announced changes on a connection of its own."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether something changed within the time. Raises StoreError."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection; the next `wait` opens another."""
+        ...
 
 
 class Lost(Exception):
@@ -121,7 +165,7 @@ class Link(Generic[C]):
             try:
                 self.read(self._driver.ping)
             except StoreError as error:
-                raise _not_written(error) from None
+                raise not_written(error) from None
             try:
                 return self._once(act)
             except Lost as error:
@@ -130,7 +174,7 @@ class Link(Generic[C]):
                     "DB_OUTCOME_UNKNOWN", path=self._driver.title, reason=str(error)
                 ) from None
             except StoreError as error:
-                raise _not_written(error) from None
+                raise not_written(error) from None
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
@@ -159,7 +203,7 @@ class Link(Generic[C]):
             raise meaning from None  # the library's text may quote what was sent
 
 
-def _not_written(error: StoreError) -> StoreError:
+def not_written(error: StoreError) -> StoreError:
     """Say that nothing was written; what is an answer about the store itself stays as it is."""
     if isinstance(error, WriteFailed) or type(error) is not StoreError:
         return error

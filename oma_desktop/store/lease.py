@@ -14,10 +14,10 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from oma_desktop.model.errors import Locked, StoreError
-from oma_desktop.store.database import Fence, Glance
+from oma_desktop.store.database import DatabaseStore, Fence, not_written
 from oma_desktop.store.lock_file import LockKind, LockOwner, is_stale, parse_owner
 from oma_desktop.store.processes import process_started_at
 
@@ -25,25 +25,6 @@ _ATTEMPTS: Final = 5
 _guard = threading.Lock()
 _ours: set[tuple[int, str]] = set()
 """Process id and token of every lease this process holds or is taking."""
-
-
-class LeaseRows(Protocol):
-    """The lease rows of a store; each change is one compare-and-set."""
-
-    path: str
-    fence: Fence | None
-
-    def lease(self, run: str) -> bytes | None:
-        """Return the row of a run."""
-        ...
-
-    def swap_lease(self, run: str, expected: bytes | None, new: bytes | None) -> bool:
-        """Replace the row if it still is `expected`; None means no row."""
-        ...
-
-    def glance(self) -> Glance:
-        """Return all rows and the server's time."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +63,7 @@ class Lease:
     of this store instance is written any more. Safe from several threads.
     """
 
-    def __init__(self, rows: LeaseRows, run: str, *, app: str, host: str | None = None) -> None:
+    def __init__(self, rows: DatabaseStore, run: str, *, app: str, host: str | None = None) -> None:
         self.run = run
         self._rows = rows
         self._app = app
@@ -147,19 +128,25 @@ class Lease:
         """Write the server's present time into the row; call it every two seconds.
 
         Raises Locked (LEASE_LOST) when the row is no longer ours: nothing may be written then.
-        Raises WriteFailed or StoreError when the server fails; try again next time.
+        Raises WriteFailed when the server fails; try again next time.
         """
         with self._turn:
             owner = self._held()
-            # The start is read again: it follows steps of the system clock, as a taker's look does.
-            started = process_started_at(owner.pid) or owner.process_started_at
-            now = self._rows.glance().now
-            fresh = replace(owner, heartbeat_at=now, process_started_at=started)
+            try:
+                self._beat(owner)
+            except StoreError as error:
+                raise not_written(error) from None
+
+    def _beat(self, owner: LockOwner) -> None:
+        # The start is read again: it follows steps of the system clock, as a taker's look does.
+        started = process_started_at(owner.pid) or owner.process_started_at
+        now = self._rows.glance().now
+        fresh = replace(owner, heartbeat_at=now, process_started_at=started)
+        if not self._rows.swap_lease(self.run, self._row, _row(fresh)):
+            self.verify()  # an earlier beat may have been written though its answer was lost
             if not self._rows.swap_lease(self.run, self._row, _row(fresh)):
-                self.verify()  # an earlier beat may have been written though its answer was lost
-                if not self._rows.swap_lease(self.run, self._row, _row(fresh)):
-                    raise Locked("LEASE_LOST", path=self._rows.path, run=self.run)
-            self._owner, self._row = fresh, _row(fresh)
+                raise Locked("LEASE_LOST", path=self._rows.path, run=self.run)
+        self._owner, self._row = fresh, _row(fresh)
 
     def release(self) -> bool:
         """Give the lease back; False when it was no longer ours or the server did not answer.

@@ -1,20 +1,24 @@
 """Which files a run was started from, kept beside its store so that a resume finds them.
 
 `<store>.origin.json` holds paths only, per checkpoint key, relative to the store where that is
-possible. Nothing depends on it: without it a person names the files again.
+possible. For a database it lies among our own files: paths mean nothing on another computer.
+Nothing depends on it: without it a person names the files again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from oma_desktop.base.places import home
 from oma_desktop.model.errors import OmaError
 from oma_desktop.model.json_text import encode, parse
 from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.store.address import StoreAddress
 from oma_desktop.store.atomic import write_atomic
 
 SUFFIX: Final = ".origin.json"
@@ -35,17 +39,22 @@ class Origin:
         return self.run_file is None and self.script is None
 
 
-def origin_path(store: Path) -> Path:
-    """Return the place of the sidecar of a store."""
-    return store.with_name(store.name + SUFFIX)
+def origin_path(store: StoreAddress) -> Path:
+    """Return the place of the sidecar: beside a file, on this computer for a database."""
+    if isinstance(store, Path):
+        return store.with_name(store.name + SUFFIX)
+    name = hashlib.sha256(store.text.encode()).hexdigest()[:32]
+    return home("origins") / f"{name}{SUFFIX}"
 
 
-def write_origin(store: Path, key: str, origin: Origin) -> None:
+def write_origin(store: StoreAddress, key: str, origin: Origin) -> None:
     """Remember where the run under `key` came from; other runs of the store stay remembered.
 
     Raises WriteFailed.
     """
-    base = store.resolve().parent
+    place = origin_path(store)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    base = place.resolve().parent
     paths: JsonObject = {}
     for name, json_name in _JSON_NAMES.items():
         path: Path | None = getattr(origin, name)
@@ -56,7 +65,7 @@ def write_origin(store: Path, key: str, origin: Origin) -> None:
     write_atomic(origin_path(store), encode(document) + b"\n")
 
 
-def forget_origin(store: Path, key: str) -> None:
+def forget_origin(store: StoreAddress, key: str) -> None:
     """Drop what is remembered of a run that was never saved. Raises WriteFailed."""
     runs = _read_runs(store)
     if runs.pop(key, None) is None:
@@ -69,7 +78,7 @@ def forget_origin(store: Path, key: str) -> None:
         origin_path(store).unlink()
 
 
-def read_origin(store: Path, key: str | None = None) -> Origin:
+def read_origin(store: StoreAddress, key: str | None = None) -> Origin:
     """Return what is known; an absent, damaged or foreign sidecar is no error and names nothing.
 
     Without a key the answer is that of all runs of the store, when they were started from the same
@@ -82,7 +91,7 @@ def read_origin(store: Path, key: str | None = None) -> Origin:
     return found.pop() if len(found) == 1 else Origin()
 
 
-def _read_runs(store: Path) -> JsonObject:
+def _read_runs(store: StoreAddress) -> JsonObject:
     try:
         document = parse(origin_path(store).read_bytes(), where=str(origin_path(store)))
     except (OSError, OmaError):
@@ -93,8 +102,8 @@ def _read_runs(store: Path) -> JsonObject:
     return runs if isinstance(runs, dict) else {}
 
 
-def _origin(paths: JsonValue, store: Path) -> Origin:
-    base = store.resolve().parent
+def _origin(paths: JsonValue, store: StoreAddress) -> Origin:
+    base = origin_path(store).resolve().parent
     found: dict[str, Path] = {}
     for name, json_name in _JSON_NAMES.items():
         text = paths.get(json_name) if isinstance(paths, dict) else None

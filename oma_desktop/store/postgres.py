@@ -137,7 +137,8 @@ class PostgresStore:
         self.path = address.text
         self.fence: Fence | None = None
         self._clock = clock
-        self._link = Link(PostgresDriver(address))
+        self._driver = PostgresDriver(address)
+        self._link = Link(self._driver)
         name = table or address.name
         self.channel = name
         self._say = Statements(name)
@@ -209,6 +210,10 @@ class PostgresStore:
         count, total, size, now = rows[0][:4]
         held = {decoded(row[4]): bytes(row[5]) for row in rows if row[4] is not None}
         return Glance(DatabaseStamp(_revision(count, int(total)), int(size)), held, _utc(now))
+
+    def notices(self) -> PostgresNotices:
+        """Return the changes of the store as they are announced."""
+        return PostgresNotices(self._driver, self.channel)
 
     # ------------------------------------------------------------------ leases
 
@@ -297,6 +302,39 @@ class PostgresStore:
             for statement in self._say.make:
                 connection.execute(statement)
         self._made = True
+
+
+class PostgresNotices:
+    """Changes as LISTEN hears them, on a connection of its own."""
+
+    def __init__(self, driver: PostgresDriver, channel: str) -> None:
+        self._driver = driver
+        self._link = Link(driver)
+        self._channel = channel
+        self._listening: Connection | None = None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether something changed within the time, or may have while nobody listened."""
+
+        def ask(connection: Connection) -> bool:
+            if self._listening is not connection:
+                connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
+                self._listening = connection
+                return True
+            heard = connection.notifies(timeout=timeout_s, stop_after=1)
+            return any(True for _ in heard)
+
+        return self._link.read(ask)
+
+    def close(self) -> None:
+        """Close the connection; the next `wait` opens another."""
+        self._listening = None
+        self._link.close()
+
+
+def store_at(address: DatabaseAddress, *, clock: WallClock) -> PostgresStore:
+    """Return the store at an address (for `store.access`)."""
+    return PostgresStore(address, clock=clock)
 
 
 def _entry(row: tuple[Any, ...]) -> StoreEntry:

@@ -1,4 +1,4 @@
-"""A store as readers have it: one version of a file, looked at once and never written."""
+"""A store as readers have it: one version of it, looked at once and never written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import NoReturn
 from oma_desktop.model.errors import NotAllowed
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.view import Problem
+from oma_desktop.store.address import StoreAddress
 from oma_desktop.store.atomic import resolve
+from oma_desktop.store.database import DatabaseStamp
 from oma_desktop.store.file_calls import FileStamp
 from oma_desktop.store.file_reading import read_container
 from oma_desktop.store.memory import StoreEntry
@@ -16,14 +18,14 @@ from oma_desktop.store.rows import Row
 
 
 class ReadOnlyStore:
-    """The entries of one version of a store file. Changes raise NotAllowed; no compare-and-set."""
+    """The entries of one version of a store. Changes raise NotAllowed; no compare-and-set."""
 
     def __init__(
         self,
-        path: Path,
+        path: StoreAddress,
         *,
         entries: list[StoreEntry],
-        stamp: FileStamp | None,
+        stamp: FileStamp | DatabaseStamp | None,
         problems: tuple[Problem, ...],
     ) -> None:
         self.path = path
@@ -36,7 +38,7 @@ class ReadOnlyStore:
         return self._entries.get(key)
 
     def list(self) -> list[StoreEntry]:
-        """Return all entries, in the order of the file."""
+        """Return all entries, in the order of the store."""
         return [*self._entries.values()]
 
     def set(self, key: str, value: str, metadata: JsonObject | None = None) -> NoReturn:

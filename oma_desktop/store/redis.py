@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias, cast
 
@@ -121,7 +122,8 @@ class RedisStore:
         self.fence: Fence | None = None
         self._clock = clock
         self._problems: tuple[Problem, ...] | None = None
-        self._link = Link(RedisDriver(address))
+        self._driver = RedisDriver(address)
+        self._link = Link(self._driver)
         name = f"{{{prefix or address.name}}}"  # in a cluster all keys lie on one server
         self.channel = f"{name}:changed"
         parts = ("rows", "metadata", "created", "order", "revision", "leases")
@@ -223,6 +225,10 @@ class RedisStore:
         held = {decoded(run): bytes(row) for run, row in found.items()}
         return Glance(DatabaseStamp(decoded(number or b"0"), size or 0), held, now)
 
+    def notices(self) -> RedisNotices:
+        """Return the changes of the store as they are announced."""
+        return RedisNotices(self._driver, self.channel)
+
     # ------------------------------------------------------------------ leases
 
     def lease(self, run: str) -> bytes | None:
@@ -266,6 +272,48 @@ class RedisStore:
         if answer == redis_scripts.FENCED:
             raise Locked("LEASE_LOST", path=self.path, run=fence.run if fence else "")
         return cast("int", answer)
+
+
+class RedisNotices:
+    """Changes as a subscription hears them, on a connection of its own."""
+
+    def __init__(self, driver: RedisDriver, channel: str) -> None:
+        self._link = Link(driver)
+        self._channel = channel
+        self._client: Client | None = None
+        self._heard: Any = None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether something changed within the time, or may have while nobody listened."""
+
+        def ask(client: Client) -> bool:
+            if self._client is not client:
+                self._forget()
+                self._heard = cast("Any", client).pubsub()
+                self._heard.subscribe(self._channel)
+                self._heard.get_message(timeout=ANSWER_S)  # the server's word that it listens
+                self._client = client
+                return True
+            message = self._heard.get_message(timeout=timeout_s)
+            return message is not None and message["type"] == "message"
+
+        return self._link.read(ask)
+
+    def close(self) -> None:
+        """Close the connection; the next `wait` opens another."""
+        self._forget()
+        self._link.close()
+
+    def _forget(self) -> None:
+        heard, self._heard, self._client = self._heard, None, None
+        if heard is not None:
+            with suppress(redis.RedisError, OSError):
+                heard.close()
+
+
+def store_at(address: DatabaseAddress, *, clock: WallClock) -> RedisStore:
+    """Return the store at an address (for `store.access`)."""
+    return RedisStore(address, clock=clock)
 
 
 def _entry(key: bytes, value: bytes | None, about: bytes | None, at: bytes | None) -> StoreEntry:

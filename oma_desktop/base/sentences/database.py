@@ -9,14 +9,6 @@ from oma_desktop.base.text import N_, Sentence
 _SAFE: Final = N_("What was saved before is in the database. ({reason})")
 
 SENTENCES: Final[dict[str, Sentence]] = {
-    "STORE_ADDRESS_INVALID": Sentence(
-        N_("This is not an address of a store: {scheme}…"),
-        N_("Nothing was changed."),
-        N_(
-            "Write scheme://user@host:port/database; in a password, characters such as "
-            "/ # @ : are written as %2F %23 %40 %3A."
-        ),
-    ),
     "DB_UNREACHABLE": Sentence(
         N_("The database {path} cannot be reached."),
         _SAFE,

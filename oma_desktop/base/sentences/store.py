@@ -69,6 +69,14 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Nothing was run and nothing was saved."),
         N_("Correct it in checkpoint.redact.patterns; the syntax is that of Python."),
     ),
+    "STORE_ADDRESS_INVALID": Sentence(
+        N_("This is not an address of a store: {scheme}…"),
+        N_("Nothing was changed."),
+        N_(
+            "Write scheme://user@host:port/database; in a password, characters such as "
+            "/ # @ : are written as %2F %23 %40 %3A."
+        ),
+    ),
     "LOCK_HELD": Sentence(
         N_("Another program is writing this store: {app}, process {pid} on {host}."),
         N_("It was started at {since} and gave its last sign of life at {heartbeat}. ({path})"),

@@ -6,15 +6,25 @@ import re
 from pathlib import Path
 
 import oma_desktop.store
+from oma_desktop.base.sentences import database
 from oma_desktop.base.sentences.store import SENTENCES
 
-CODES = {
-    code
-    for source in Path(oma_desktop.store.__path__[0]).glob("*.py")
-    for code in re.findall(r'"((?:STORE|LOCK)_[A-Z_]+)"', source.read_text())
-}
+
+def codes(prefixes: str) -> set[str]:
+    return {
+        code
+        for source in Path(oma_desktop.store.__path__[0]).glob("*.py")
+        for code in re.findall(rf'"((?:{prefixes})_[A-Z_]+)"', source.read_text())
+    }
+
+
+CODES = codes("STORE|LOCK|REDACT")
 
 
 def test_codes_and_sentences_match() -> None:
     assert len(CODES) > 10
     assert set(SENTENCES) == CODES
+
+
+def test_codes_and_sentences_of_databases_match() -> None:
+    assert set(database.SENTENCES) == codes("DB|LEASE")
