@@ -179,6 +179,7 @@ class Session:
             store=store,
             key=intent.run.key,
             retry_failed=intent.retry_failed,
+            run_masked=frozenset(intent.run_again),
             effects=await self._lanes.work(effects_beside, store),
         )
         await self._runs.play(prepared, bus)

@@ -131,8 +131,11 @@ class Launcher:
         run_id: str | None = None,
         retry_failed: bool = False,
         effects: Path | None = None,
+        run_masked: frozenset[str] = frozenset(),
     ) -> Prepared:
         """Prepare a restore. Files not named are those the run was started from.
+
+        `run_masked`: calls a person accepted although their saved input is masked.
 
         Raises NotFound (no store, no such run), InvalidInput (no files, several runs), else as
         `new_run`.
@@ -145,6 +148,8 @@ class Launcher:
             pass
         options = _restore_options(files, opened)
         options = replace(options, run_id=run_id, retry_failed=retry_failed)
+        if files.place.masked_inputs != "run":
+            options = replace(options, run_masked=run_masked)
         engine = self._engine(wiring, bus)
 
         async def go(token: CancelToken) -> TeamRunResult:
@@ -255,4 +260,5 @@ def _restore_options(files: Files, opened: OpenRun) -> RestoreOptions:
         ),
         metadata=metadata if isinstance(metadata, dict) else None,
         max_token_budget=budget if isinstance(budget, int) else None,
+        run_masked=None,
     )

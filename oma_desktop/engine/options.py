@@ -64,7 +64,9 @@ class RestoreOptions:
     """Options of `restore`.
 
     `specs` are run when the store holds no checkpoint, and ignored otherwise. `retry_failed`
-    opens failed tasks again, with what failed or was skipped because of them.
+    opens failed tasks again, with what failed or was skipped because of them. `run_masked` names
+    the calls (ids) that may run although their saved input holds `[redacted]`: a person saw them;
+    None means all.
     """
 
     checkpoint: CheckpointOptions
@@ -74,4 +76,5 @@ class RestoreOptions:
     token: CancelToken = field(default_factory=CancelToken)
     goal: str | None = None
     retry_failed: bool = False
+    run_masked: frozenset[str] | None = frozenset()
     specs: tuple[TaskSpec, ...] | None = None

@@ -186,6 +186,7 @@ class OpenMultiAgent:
         )
         state.metadata = metadata if metadata is not None else state.metadata
         state.goal = state.goal or options.goal
+        state.run_masked = options.run_masked
         state.warnings += [problem.code for problem in loaded.problems]
         adopt(state, snapshot, found)
         match verdict(state, found):

@@ -35,6 +35,7 @@ class RunState:
     the task document to write meanwhile (W2). `dispatched` names tasks the dispatch gate has
     already let through. `parked` says why a task of this attempt stopped unfinished. `pending`
     holds requests of the run level (plan, round, dispatch); those of tool calls lie in `entries`.
+    `run_masked`: see RestoreOptions.
     `outcomes` are results of this attempt that are not `completed`.
     """
 
@@ -63,6 +64,7 @@ class RunState:
     parked: dict[str, Parked] = field(default_factory=dict)
     durations_ms: dict[str, int] = field(default_factory=dict)
     total_retries: int = 0
+    run_masked: frozenset[str] | None = frozenset()
 
     def open_requests(self) -> list[ApprovalRequest]:
         """Requests not consumed yet: of the run, then of uncommitted calls (formats.md 2.9)."""

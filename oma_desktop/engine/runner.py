@@ -102,6 +102,7 @@ class AgentRunner:
             token=self._token,
             save=self._save,
             emit=self._emit,
+            run_masked=job.run_masked if job.resume is not None else None,
         )
 
     async def run(self) -> AgentRunResult:

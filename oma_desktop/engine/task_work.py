@@ -147,6 +147,7 @@ class TaskWork:
                 boundaries=boundaries,
                 resume=state.entries.get(task["id"]),
                 attempt=number,
+                run_masked=state.run_masked,
             )
             result = await self._attempt.services.execute(self._attempt.team, agent, job)
         except OmaError as error:

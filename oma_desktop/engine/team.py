@@ -43,7 +43,7 @@ class AgentJob:
     (`approvalDecision`). `boundaries` None means nothing is saved and no call can be suspended.
     `attempt` counts task retries from 1. The runner works on a copy of `resume`. `before_tool` is
     awaited right before a tool really runs (for a start log, ux.md C24.2); when it raises, the tool
-    does not run.
+    does not run. `run_masked`: see RestoreOptions; it concerns the open calls of `resume` only.
     """
 
     run_id: str
@@ -55,3 +55,4 @@ class AgentJob:
     resume: InFlightEntry | None = None
     attempt: int = 1
     before_tool: Callable[[GateCall], Awaitable[None]] | None = None
+    run_masked: frozenset[str] | None = frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from oma_desktop.engine.boundaries import Boundaries, Boundary
 from oma_desktop.engine.cancel import CancelToken
@@ -16,6 +16,7 @@ from oma_desktop.engine.tools.pipeline import Finished, MustWait, ToolPipeline
 from oma_desktop.model.approval import ApprovalRequest
 from oma_desktop.model.checkpoint import PendingToolCall, ToolCommit
 from oma_desktop.model.errors import AtomicStoreRequired
+from oma_desktop.model.masked import is_masked
 from oma_desktop.model.message import ToolUseBlock
 
 
@@ -40,6 +41,9 @@ class ToolRound:
 
     Invariants: a committed call never runs again; a call waiting for a decision does not run; one
     failing sibling neither stops nor hides the others (they drain, then the error is raised).
+
+    `run_masked` is for a round that comes from a file: calls whose input holds `[redacted]` run
+    only when named there; None: no such limit. Rounds after it have inputs fresh from the model.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class ToolRound:
         token: CancelToken,
         save: Save,
         emit: Emit,
+        run_masked: frozenset[str] | None = None,
     ) -> None:
         self._state = state
         self._pipeline = pipeline
@@ -58,6 +63,7 @@ class ToolRound:
         self._token = token
         self._save = save
         self._emit = emit
+        self._run_masked = run_masked
         self._requesting = asyncio.Lock()
         self.suspended = False
 
@@ -87,6 +93,7 @@ class ToolRound:
         if errors:
             raise errors[0]
         if all("commit" in pending for pending in self._state.pending):
+            self._run_masked = None
             for block in self._state.close_round():
                 self._emit("tool_result", toolCallId=block["tool_use_id"])
             return True
@@ -98,6 +105,10 @@ class ToolRound:
     async def _one(self, index: int) -> None:
         pending = self._state.pending[index]
         call = pending["call"]
+        if self._is_masked(pending):
+            self._emit("warning", code="RESUME_INPUT_MASKED", toolCallId=call["id"])
+            await self._commit(index, _refused(call, _MASKED.format(tool=call["name"])), ran=False)
+            return
         nth = occurrence(call["id"], self._state.conversation)
         end = await self._pipeline.execute(pending, occurrence=nth)
         commit: ToolCommit | None = None
@@ -107,6 +118,14 @@ class ToolRound:
             commit = end.commit
         if commit is not None:
             await self._commit(index, commit, ran=isinstance(end, Finished) and end.ran)
+
+    def _is_masked(self, pending: PendingToolCall) -> bool:
+        """Whether nobody can know what this call would do: its saved input is masked, and neither
+        a reviewer decided on these very bytes nor a person at the restore."""
+        if self._run_masked is None or "approvalDecision" in pending:
+            return False
+        call = pending["call"]
+        return call["id"] not in self._run_masked and is_masked(call["input"])
 
     async def _commit(self, index: int, commit: ToolCommit, *, ran: bool) -> None:
         """Save one result on its own (B2); an error seen while aborting is no result (3.4.7)."""
@@ -147,6 +166,12 @@ class ToolRound:
             )
             return _refused(call, text)
         return None
+
+
+_MASKED: Final = (
+    'The input of this call of "{tool}" was masked on disk, so it did not run now. Whether it ran '
+    "before the run was interrupted is not known."
+)
 
 
 def _is_waiting(pending: PendingToolCall) -> bool:

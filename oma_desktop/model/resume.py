@@ -18,7 +18,11 @@ Evidence = Literal["checkpoint", "journal", "start_log", "cannot_tell", "approva
 
 @dataclass(frozen=True, slots=True)
 class CallItem:
-    """One tool call of an open round. `approved_by` is set where a decision covers a first run."""
+    """One tool call of an open round. `approved_by` is set where a decision covers a first run.
+
+    `masked`: its saved input holds `[redacted]` and nobody approved it; it runs only when a person
+    (or the run file, `checkpoint.maskedInputs`) says so.
+    """
 
     task_id: str
     task_title: str
@@ -30,6 +34,7 @@ class CallItem:
     evidence: Evidence
     approval_id: str | None = None
     approved_by: str | None = None
+    masked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

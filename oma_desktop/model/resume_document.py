@@ -50,6 +50,8 @@ def call_document(item: CallItem) -> JsonObject:
         document["approvalId"] = item.approval_id
     if item.approved_by is not None:
         document["approvedBy"] = item.approved_by
+    if item.masked:
+        document["masked"] = True
     return document
 
 

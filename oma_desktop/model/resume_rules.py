@@ -12,6 +12,10 @@ How an uncommitted call of an open round is sorted, and why:
   saves only after the call, so an attempt of the peer may have died while running it. A decision
   already in the snapshot was in the hand of an attempt that may have begun.
 
+A call whose saved input is masked (`[redacted]`) and that no reviewer approved always stands under
+**may run twice**, begun or not: it is the list a person has to go through. Without one, a restore
+answers it with an error result; the plan says so with a problem of its own.
+
 An own suspended store restored by the peer, which died before its first save, looks untouched: no
 file can tell that case (formats.md W26).
 """
@@ -34,6 +38,7 @@ from oma_desktop.model.effects import effect_of_content, known_effects
 from oma_desktop.model.errors import OmaError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.lenient import object_at, text_at, whole_at
+from oma_desktop.model.masked import is_masked
 from oma_desktop.model.problem import problem_of
 from oma_desktop.model.resume import CallItem, Evidence, NeedsYouItem, ResumePlan, TaskItem
 from oma_desktop.model.run_facts import ACTIVE, RunFacts, agent_of, gather, task_id_of
@@ -81,7 +86,12 @@ def resume_plan(
         denied=tuple(lists.denied),
         tasks_run_again=tuple(lists.tasks_run_again),
         stay_failed=tuple(lists.stay_failed),
-        problems=problems + tuple(_problems(facts)) + tuple(_refusals(snapshot, approvals)),
+        problems=(
+            *problems,
+            *_problems(facts),
+            *_masked(facts, lists.may_run_twice),
+            *_refusals(snapshot, approvals),
+        ),
     )
 
 
@@ -144,6 +154,8 @@ def _sort_call(
         return  # listed under "needs you"
     elif verdict is not None and not verdict.approved:
         lists.denied.append(item.make("checkpoint"))
+    elif item.masked:
+        lists.may_run_twice.append(item.make("cannot_tell"))
     elif facts.drained:
         lists.calls_will_run.append(item.make("checkpoint"))
     else:
@@ -156,6 +168,12 @@ class _CallMaker:
     task_id: str
     call: RoundCall
     effects: Mapping[str, Effect]
+
+    @property
+    def masked(self) -> bool:
+        """Whether nobody knows any more what this call would do, and nobody approved it."""
+        decided = self.facts.verdicts.get(approval_id(self.call) or "") is not None
+        return self.call.result is None and not decided and is_masked(self.call.call.get("input"))
 
     def make(self, evidence: Evidence) -> CallItem:
         request_id = approval_id(self.call)
@@ -174,6 +192,7 @@ class _CallMaker:
             evidence=evidence,
             approval_id=request_id,
             approved_by=verdict.reviewer if verdict is not None and verdict.approved else None,
+            masked=self.masked,
         )
 
 
@@ -252,6 +271,20 @@ def _problems(facts: RunFacts) -> Iterator[Problem]:
         yield Problem("RESUME_PLAN_ONLY", "warning")
     if whole_at(facts.snapshot, "version") < 3:
         yield Problem("RESUME_NO_SAVED_STEPS", "warning")
+
+
+def _masked(facts: RunFacts, calls: list[CallItem]) -> Iterator[Problem]:
+    """Tell what was masked on disk (ux.md C8): everywhere, and in inputs that would be used."""
+    if is_masked(facts.snapshot):
+        yield Problem("RESUME_VALUES_MASKED", "warning")
+    for call in calls:
+        if call.masked:
+            where: JsonObject = {
+                "task": call.task_title or call.task_id,
+                "tool": call.tool,
+                "call": call.call_id,
+            }
+            yield Problem("RESUME_INPUT_MASKED", "warning", call.task_id, where)
 
 
 def _refusals(snapshot: CheckpointSnapshot, rows: Mapping[str, ApprovalRow]) -> Iterator[Problem]:

@@ -129,9 +129,14 @@ def _needs(plan: ResumePlan) -> tuple[Entry, ...]:
 def preselected(item: CallItem) -> bool:
     """Say whether running an item again is chosen beforehand: only what is harmless to repeat.
 
-    An approval given before the stop does not cover a second run without a fresh look (ux.md C8).
+    An approval given before the stop does not cover a second run without a fresh look (ux.md C8),
+    and nobody knows what a masked input would do.
     """
-    return item.effect in {Effect.READ_ONLY, Effect.REPEATABLE} and item.approved_by is None
+    return (
+        not item.masked
+        and item.effect in {Effect.READ_ONLY, Effect.REPEATABLE}
+        and item.approved_by is None
+    )
 
 
 def item_key(item: CallItem) -> tuple[str, str]:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.cli.conftest import GOLDEN
 from tests.cli.files import tasks, trial, write
 
 KEY = "sk-FAKE0123456789fakeABCD"
@@ -99,3 +100,49 @@ def test_a_pattern_that_is_none_is_refused_before_anything_runs(cli, tmp_path):
     assert (done.code, done.error["code"]) == (2, "REDACT_PATTERN_INVALID")
     assert "$.checkpoint.redact.patterns[1]" in json.dumps(done.error)
     assert not (tmp_path / "s.json").exists()
+
+
+class TestMaskedInput:
+    """A saved call whose input is masked never acts by itself (issue 3, point 4)."""
+
+    @pytest.fixture
+    def store(self, tmp_path):
+        """A run of the peer, killed while `ship_eta` was asked for; its input is masked."""
+        store = tmp_path / "s.json"
+        text = (GOLDEN / "a_midrun_dag6" / "checkpoint.json").read_text("utf-8")
+        document = json.loads(text)
+        for entry in document["entries"]:
+            if entry["key"].startswith("__oma_checkpoint__/"):
+                value = json.loads(entry["value"])
+                for running in value["inFlightTasks"]:
+                    for pending in running.get("pendingToolCalls", ()):
+                        if "commit" not in pending:
+                            pending["call"]["input"]["vessel"] = "[redacted]"
+                entry["value"] = json.dumps(value)
+        store.write_text(json.dumps(document), "utf-8")
+        return store
+
+    SCRIPT = ("--script", GOLDEN / "a_midrun_dag6" / "peer_script.json")
+
+    def test_the_plan_names_it(self, cli, store):
+        plan = cli("restore", "--store", store, *self.SCRIPT, "--plan-only", "--json").json
+        (call,) = plan["mayRunTwice"]
+        assert (call["toolCallId"], call["masked"]) == ("call_eta_01", True)
+        codes = [p["code"] for p in plan["problems"]]
+        assert codes == ["RESUME_VALUES_MASKED", "RESUME_INPUT_MASKED"]
+        plain = cli("restore", "--store", store, *self.SCRIPT, "--plan-only").out
+        assert "The input of the call “ship_eta”" in plain
+
+    def test_a_restore_without_a_person_tells_the_model_instead(self, cli, store):
+        done = cli("restore", "--store", store, *self.SCRIPT, "--json")
+        assert "call_eta_01" not in {c["id"] for c in done.json["log"]["toolCallsExecuted"]}
+        events = done.json["log"]["notableEvents"]
+        assert "RESUME_INPUT_MASKED" in {e.get("code") for e in events}
+        assert "masked on disk" in store.read_text("utf-8")
+
+    def test_the_run_file_may_say_otherwise(self, cli, store, tmp_path):
+        work = [{"title": "any", "description": "any"}]
+        write(tmp_path, run={"tasks": work, "checkpoint": {"maskedInputs": "run"}})
+        arguments = ("restore", tmp_path / "run.json", "--store", store, *self.SCRIPT, "--json")
+        done = cli(*arguments)
+        assert "call_eta_01" in {c["id"] for c in done.json["log"]["toolCallsExecuted"]}

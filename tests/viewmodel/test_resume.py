@@ -83,6 +83,10 @@ def test_only_what_does_no_harm_is_preselected(
     assert preselected(call("c", effect, approved_by=approved_by)) is chosen
 
 
+def test_a_masked_input_is_never_preselected() -> None:
+    assert not preselected(call("c", Effect.READ_ONLY, masked=True))
+
+
 def test_undecided_items_keep_resume_off() -> None:
     push, fetch = call("c1"), call("c2", Effect.READ_ONLY)
     table = Table(plan(push, fetch))

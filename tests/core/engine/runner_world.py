@@ -184,7 +184,14 @@ class World:
         self.token = CancelToken()
 
     def runner(
-        self, supervisor, *, resume=None, prompt="# Task", boundaries=True, before_tool=None
+        self,
+        supervisor,
+        *,
+        resume=None,
+        prompt="# Task",
+        boundaries=True,
+        before_tool=None,
+        run_masked=frozenset(),
     ):
         job = AgentJob(
             run_id="run-1",
@@ -195,6 +202,7 @@ class World:
             boundaries=self.ledger if boundaries else None,
             resume=resume,
             before_tool=before_tool,
+            run_masked=run_masked,
         )
         ids = (f"new{n}" for n in itertools.count(1))
         return AgentRunner(

@@ -726,3 +726,60 @@ async def test_s39_each_call_follows_its_own_verdict_in_any_order(order):
 def test_boundary_names_are_those_of_the_contract():
     assert [b.value for b in Boundary] == [f"B{n}" for n in range(1, 9)]
     assert isinstance(Ledger().trace(), list)
+
+
+# -- inputs that were masked on disk ----------------------------------------------------------
+
+MASKED = (
+    say("looking", ("c1", "look", {"q": "token [redacted]"}), ("c2", "look", {"q": "b"})),
+    say("again", ("c3", "look", {"q": "[redacted]"})),
+    say("done"),
+)
+
+
+async def hold_first(call):
+    return suspend() if call.tool_call_id == "c1" else ALLOW
+
+
+async def masked_state():
+    world = World(*MASKED, tools=[Probe().spec()])
+    await world.run()
+    return world.ledger.saves[0][1]
+
+
+async def test_a_masked_input_is_not_used_without_a_person():
+    tool = Probe()
+    world = World(*MASKED, tools=[tool.spec()])
+    result = await world.run(resume=await masked_state())
+    assert result.output == "done"
+    assert [c[0] for c in tool.calls] == ["c2", "c3"]
+    assert [e["toolCallId"] for e in world.of("warning")] == ["c1"]
+    (first, second), *later = (
+        results_of(m) for m in result.messages if m["role"] == "user" and results_of(m)
+    )
+    assert first[0] == "c1"
+    assert "masked on disk" in first[1]
+    assert first[2] is True
+    assert second[2] is False
+    assert later[0][0][:1] == ("c3",), "a new call of the model is its own wish and runs"
+    assert later[0][0][2] is False
+
+
+@pytest.mark.parametrize("accepted", [frozenset({"c1"}), None])
+async def test_a_masked_input_runs_when_a_person_or_the_run_file_says_so(accepted):
+    tool = Probe()
+    world = World(*MASKED, tools=[tool.spec()])
+    await world.run(resume=await masked_state(), run_masked=accepted)
+    assert "c1" in {c[0] for c in tool.calls}
+    assert world.of("warning") == []
+
+
+async def test_an_approved_input_runs_whatever_it_says():
+    """The reviewer saw these very bytes; the hash binds the decision to them."""
+    world = World(*MASKED, tools=[Probe().spec()], gate=hold_first)
+    await world.run()
+    state = decide(world.ledger.last(), "c1", "approved")
+    tool = Probe()
+    world = World(*MASKED, tools=[tool.spec()])
+    await world.run(resume=state)
+    assert "c1" in {c[0] for c in tool.calls}

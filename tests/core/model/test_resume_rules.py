@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from oma_desktop.model.resume import ResumePlan
-from oma_desktop.model.resume_document import plan_document
+from oma_desktop.model.resume_document import call_document, plan_document
 from oma_desktop.model.resume_rules import resume_plan
 from oma_desktop.model.view import Effect
 from tests.core.model.golden_runs import expected, names, rows, snapshot, snapshots
@@ -150,6 +150,38 @@ def test_decision_already_on_the_call_may_have_begun() -> None:
     taken_up["inFlightTasks"][0]["pendingToolCalls"][1]["approvalDecision"] = row["decision"]
     assert [c.call_id for c in resume_plan(taken_up, rows(name)).may_run_twice] == ["call_deploy_1"]
     assert [c.call_id for c in resume_plan(taken_up, {}).may_run_twice] == ["call_deploy_1"]
+
+
+def masked(name: str, status: str | None = None) -> dict:
+    changed = copy.deepcopy(snapshot(name)) if status is None else with_end(name, status)
+    for entry in changed["inFlightTasks"]:
+        for pending in entry.get("pendingToolCalls", []):
+            if "commit" not in pending:
+                pending["call"]["input"]["options"] = {"deep": ["a [redacted] b"]}
+    return changed
+
+
+@pytest.mark.parametrize("status", [None, "suspended"])
+def test_a_masked_input_waits_for_a_person_even_if_nothing_began(status: str | None) -> None:
+    plan = resume_plan(masked("a_midrun_dag6", status), {})
+    (item,) = plan.may_run_twice
+    assert (item.call_id, item.masked) == ("call_eta_01", True)
+    assert not plan.calls_will_run
+    codes = [p.code for p in plan.problems]
+    assert codes == ["RESUME_VALUES_MASKED", "RESUME_INPUT_MASKED"]
+    assert plan.problems[1].facts["tool"] == "ship_eta"
+    assert call_document(item)["masked"] is True
+
+
+def test_a_plain_plan_says_nothing_of_masks() -> None:
+    plan = plan_of("a_midrun_dag6")
+    assert not plan.may_run_twice[0].masked
+    assert "masked" not in call_document(plan.may_run_twice[0])
+    assert plan.problems == ()
+
+
+def test_values_masked_elsewhere_are_told_once() -> None:
+    assert "RESUME_VALUES_MASKED" in [p.code for p in plan_of("i1_redacted_midrun").problems]
 
 
 def test_effects_of_the_run_file_are_used_but_never_silence_the_gate() -> None:
