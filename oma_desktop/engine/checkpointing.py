@@ -9,8 +9,9 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.engine.bus import EventBus
+from oma_desktop.engine.encoding import SnapshotEncoder
 from oma_desktop.engine.run_state import RunState
-from oma_desktop.engine.snapshotting import Captured, SnapshotEncoder, capture
+from oma_desktop.engine.snapshotting import Captured, capture
 from oma_desktop.model.errors import OmaError, StoreError, WriteFailed
 from oma_desktop.store.checkpoint import Checkpoint
 
@@ -34,7 +35,7 @@ class CheckpointWriter:
         self._lanes = lanes
         self._clock = clock
         self._bus = bus
-        self._encoder = SnapshotEncoder()
+        self._encoder = SnapshotEncoder(quoted=checkpoint.takes_pieces)
         self._turn = asyncio.Lock()
         self._asked = 0
         self._covered = 0
@@ -99,4 +100,4 @@ class CheckpointWriter:
         self._checkpoint.save_text(
             text, run_id=self._state.identity.run_id, created_at=moment.created_at
         )
-        return len(text)
+        return text.size

@@ -1,24 +1,20 @@
 """From the live run to the text of a checkpoint (formats.md 2.3; engine.md 15.3).
 
 `capture` takes references in one synchronous step (DEV-03); everything it refers to is immutable by
-convention, so `SnapshotEncoder` may write the text later, on the store lane. The encoder keeps the
-text of what did not change since the last save: tasks, completed results, messages, notes.
+convention, so `SnapshotEncoder` (encoding.py) may write the text later, on the store lane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
 from oma_desktop.engine.identity import identity_snapshot
 from oma_desktop.engine.queue import queue_document
 from oma_desktop.engine.run_state import RunState
-from oma_desktop.engine.shared_memory import MemoryPicture, entry_document
+from oma_desktop.engine.shared_memory import MemoryPicture
 from oma_desktop.model.checkpoint import CompletedTaskResult, InFlightEntry, TaskSnapshot
-from oma_desktop.model.json_text import quote, stringify
 from oma_desktop.model.json_value import JsonObject, JsonValue
-from oma_desktop.store.memory import StoreEntry
 
 VERSION: Final = 4
 
@@ -83,128 +79,6 @@ def own_facts(state: RunState) -> JsonObject:
     if state.retries:
         facts["retries"] = cast("JsonValue", dict(state.retries))
     return facts
-
-
-class SnapshotEncoder:
-    """Writes captured moments as compact JSON. Used by one thread at a time (the store lane).
-
-    Invariant: a cached text belongs to an object that is still referenced, so ids cannot be reused.
-    What a snapshot no longer contains is forgotten with it. The text is joined once: each copy of
-    a big run's text keeps the interpreter to itself for milliseconds.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[object, str]] = {}
-        self._next: dict[int, tuple[object, str]] = {}
-
-    def encode(self, moment: Captured) -> str:
-        """Return the checkpoint value, byte for byte what JSON.stringify would give."""
-        text = "".join(self._pieces(moment))
-        self._known, self._next = self._next, {}
-        return text
-
-    def _pieces(self, moment: Captured) -> Iterator[str]:
-        opening = "{"
-        for key, value in moment.head.items():
-            yield f"{opening}{quote(key)}:{stringify(value)}"
-            opening = ","
-        yield ',"queue":'
-        yield from self._members(moment.queue, _QUEUE_LISTS)
-        if moment.memory is not None:
-            yield f',"sharedMemory":{{"version":1,"turnCount":{moment.memory.turn_count},"entries":'
-            yield from self._list(moment.memory.entries, _note_text)
-            yield "}"
-        yield ',"messageBus":'
-        yield from self._members(moment.messages, _BUS_LISTS)
-        if moment.turn_count is not None:
-            yield f',"turnCount":{moment.turn_count}'
-        yield ',"completedTaskResults":'
-        yield from self._list(moment.completed, self._completed)
-        yield ',"inFlightTasks":'
-        yield from self._entries(moment.in_flight)
-        for key, value in moment.tail.items():
-            yield f",{quote(key)}:{stringify(value)}"
-        yield "}"
-
-    def _once(self, value: object, write: Callable[[object], str]) -> str:
-        known = self._known.get(id(value)) or self._next.get(id(value))
-        text = known[1] if known is not None else write(value)
-        self._next[id(value)] = (value, text)
-        return text
-
-    def _list(self, items: Iterable[object], write: Callable[[object], str]) -> Iterator[str]:
-        """An array of things worth remembering."""
-        opening = "["
-        for item in items:
-            yield opening
-            yield self._once(item, write)
-            opening = ","
-        yield "]" if opening == "," else "[]"
-
-    def _members(self, doc: Mapping[str, object], lists: frozenset[str]) -> Iterator[str]:
-        """An object whose members in `lists` are arrays of things worth remembering."""
-        opening = "{"
-        for key, value in doc.items():
-            yield f"{opening}{quote(key)}:"
-            if key in lists:
-                yield from self._list(cast("list[object]", value), _text)
-            else:
-                yield _text(value)
-            opening = ","
-        yield "}" if opening == "," else "{}"
-
-    def _completed(self, result: object) -> str:
-        pieces: list[str] = []
-        opening = "{"
-        for key, value in cast("dict[str, object]", result).items():
-            pieces.append(f"{opening}{quote(key)}:")
-            if key == "agentResult":
-                pieces += self._members(cast("dict[str, object]", value), _RESULT_LISTS)
-            else:
-                pieces.append(_text(value))
-            opening = ","
-        return "".join((*pieces, "}"))
-
-    def _entries(self, entries: Iterable[InFlightEntry]) -> Iterator[str]:
-        """Entries are new at each save; what is in them mostly is not."""
-        opening = "["
-        for entry in entries:
-            yield opening
-            yield from self._entry(cast("dict[str, object]", entry))
-            opening = ","
-        yield "]" if opening == "," else "[]"
-
-    def _entry(self, entry: Mapping[str, object]) -> Iterator[str]:
-        opening = "{"
-        for key, value in entry.items():
-            yield f"{opening}{quote(key)}:"
-            if key in _ENTRY_LISTS:
-                yield from self._list(cast("list[object]", value), _text)
-            elif key == "pendingToolCalls":
-                calls = (self._call(c) for c in cast("list[dict[str, object]]", value))
-                yield "[" + ",".join(calls) + "]"
-            else:
-                yield _text(value)
-            opening = ","
-        yield "}"
-
-    def _call(self, call: Mapping[str, object]) -> str:
-        members = (f"{quote(k)}:{self._once(v, _text)}" for k, v in call.items())
-        return "{" + ",".join(members) + "}"
-
-
-def _text(value: object) -> str:
-    return stringify(cast("JsonValue", value))
-
-
-def _note_text(entry: object) -> str:
-    return _text(entry_document(cast("StoreEntry", entry)))
-
-
-_QUEUE_LISTS: Final = frozenset(("tasks", "planRevisions"))
-_BUS_LISTS: Final = frozenset(("messages",))
-_RESULT_LISTS: Final = frozenset(("messages", "toolCalls"))
-_ENTRY_LISTS: Final = frozenset(("conversationMessages", "messages", "toolCalls"))
 
 
 def frozen_entry(entry: InFlightEntry) -> InFlightEntry:

@@ -11,6 +11,7 @@ from oma_desktop.model.json_text import stringify
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
 from oma_desktop.store.memory import MemoryStore
+from oma_desktop.store.ready_text import ReadyStore, ReadyText
 
 
 class Checkpoint:
@@ -61,15 +62,24 @@ class Checkpoint:
             created_at=snapshot["createdAt"],
         )
 
+    @property
+    def takes_pieces(self) -> bool:
+        """Whether quoted pieces reach the medium as they are; else plain ones cost less."""
+        return isinstance(self._store, ReadyStore)
+
     def save_text(
-        self, text: str, *, created_at: str, run_id: str | None, version: int = 4
+        self, text: str | ReadyText, *, created_at: str, run_id: str | None, version: int = 4
     ) -> None:
         """Write a snapshot that is encoded already; the rest mirrors what stands in it."""
         metadata: JsonObject = {"namespace": "checkpoint", "version": version}
         if run_id is not None:
             metadata["runId"] = run_id
         metadata["createdAt"] = created_at
-        self._store.set(self.key, text, metadata)
+        store = self._store
+        if isinstance(text, ReadyText) and text.quoted and isinstance(store, ReadyStore):
+            store.set_ready(self.key, text, metadata)
+        else:
+            store.set(self.key, text if isinstance(text, str) else text.text, metadata)
 
     def delete(self) -> None:
         """Remove this record and nothing else; silent when absent."""

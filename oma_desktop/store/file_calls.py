@@ -53,6 +53,13 @@ class FileCalls:
         """Follow links and look at the file."""
         return path.stat()
 
+    def stamp(self, path: Path) -> FileStamp | None:
+        """Return the stamp of the file at `path`, None when there is none."""
+        try:
+            return FileStamp.of(self.stat(path))
+        except FileNotFoundError:
+            return None
+
     def open_new(self, path: Path, mode: int) -> int:
         """Create a file that must not exist yet and open it for writing."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

@@ -3,66 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import Final
 
+from typing_extensions import override
+
 from oma_desktop.model.container import ContainerEntry, encode_entry, join_entries
 from oma_desktop.model.json_text import quote, stringify
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.store.memory import StoreEntry
+from oma_desktop.store.ready_text import SLICE, ReadyText, gathered, quoted_slices
 
-# The C encoder keeps the interpreter to itself for a whole call. Long values are quoted slice by
-# slice, each far below the 8 ms of product.md 3.3, so that the window's thread gets its turn;
-# slices of this size also stay in the allocator's reach, which measured a third faster.
-_SLICE: Final = 32 * 1024
+# Each system call gives the interpreter away and may wait for its return, so the fewer the better;
+# joining a megabyte takes a tenth of a millisecond.
 _WRITE_AT_ONCE: Final = 1024 * 1024
 
 
 class Row:
-    """An entry and, from the first write on, its encoded form. Never changes."""
+    """An entry and, from the first write on, its encoded form. Never changes.
 
-    def __init__(self, entry: ContainerEntry) -> None:
+    With `ready`, that is the value, and the one in `entry` is empty.
+    """
+
+    def __init__(self, entry: ContainerEntry, ready: ReadyText | None = None) -> None:
         self.entry = entry
+        self._ready = ready
 
     @classmethod
     def following(
         cls,
         old: Row | None,
         key: str,
-        value: str,
+        value: str | ReadyText,
         *,
         now: datetime,
         metadata: JsonObject | None,
         expires_at_turn: float | None,
     ) -> Row:
-        """Return the row after a set: creation time and unknown keys of the old one stay."""
-        return cls(
-            ContainerEntry(
-                key,
-                value,
-                created_at=old.entry.created_at if old else now,
-                metadata=deepcopy(metadata),
-                expires_at_turn=expires_at_turn,
-                extra=old.entry.extra if old else {},
-            )
+        """Return the row after a set: creation time and unknown keys of the old one stay.
+
+        Metadata is taken as it is, the caller copies it.
+        """
+        entry = ContainerEntry(
+            key,
+            value if isinstance(value, str) else "",
+            created_at=old.entry.created_at if old else now,
+            metadata=metadata,
+            expires_at_turn=expires_at_turn,
+            extra=old.entry.extra if old else {},
         )
+        return cls(entry, None if isinstance(value, str) else value)
 
     def same_as(self, other: Row) -> bool:
         """Tell whether both would be written with the same bytes; for rows of one key."""
         mine, theirs = self.entry, other.entry
         return (
-            mine.value == theirs.value
-            and mine.expires_at_turn == theirs.expires_at_turn
+            mine.expires_at_turn == theirs.expires_at_turn
             and mine.created_at == theirs.created_at
             and _spelled(mine.metadata) == _spelled(theirs.metadata)
+            and self.value == other.value
         )
+
+    @cached_property
+    def value(self) -> str:
+        """The value; of ready pieces it is made when somebody asks."""
+        return self.entry.value if self._ready is None else self._ready.text
 
     @property
     def public(self) -> StoreEntry:
         """The entry as the contract of stores has it."""
+        if self._ready is not None:
+            return _LateEntry(self)
         entry = self.entry
         return StoreEntry(
             entry.key, entry.value, entry.created_at, entry.metadata, entry.expires_at_turn
@@ -72,43 +85,67 @@ class Row:
     def pieces(self) -> tuple[bytes, ...]:
         """The bytes of the row, equal to `encode_entry` when joined."""
         entry = self.entry
-        if len(entry.value) <= _SLICE or entry.extra:
+        if self._ready is None and len(entry.value) <= SLICE:
             return (encode_entry(entry),)
+        if any(key[:1].isdigit() for key in entry.extra):  # such keys may come before the value
+            return (encode_entry(replace(entry, value=self.value)),)
         head = f'{{"key":{quote(entry.key)},"value":"'.encode()
         around = encode_entry(replace(entry, value=""))
-        return (head, *_quoted(entry.value), around[len(head) :])
+        if self._ready is not None:
+            return (head, *self._ready.pieces, around[len(head) :])
+        return (head, *(s.encode() for s in quoted_slices(entry.value)), around[len(head) :])
+
+
+class _LateEntry(StoreEntry):
+    """A StoreEntry whose value is made when somebody asks: lists are read for their keys."""
+
+    __slots__ = ("_row",)
+    _row: Row
+
+    def __init__(self, row: Row) -> None:
+        entry = row.entry
+        for name, fact in (
+            ("key", entry.key),
+            ("created_at", entry.created_at),
+            ("metadata", entry.metadata),
+            ("expires_at_turn", entry.expires_at_turn),
+            ("_row", row),
+        ):
+            object.__setattr__(self, name, fact)
+
+    @property
+    @override
+    def value(self) -> str:
+        return self._row.value
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StoreEntry) and _facts(self) == _facts(other)
+
+    @override
+    def __hash__(self) -> int:
+        return hash((self.key, self.created_at))
+
+
+def _facts(entry: StoreEntry) -> tuple[object, ...]:
+    return entry.key, entry.created_at, entry.metadata, entry.expires_at_turn, entry.value
 
 
 def file_pieces(rows: Iterable[Row], extra: JsonObject) -> Iterator[bytes]:
-    """Yield the bytes of the whole file: the same as `encode_container`, without copying big rows.
+    """Yield the bytes of the whole file, the same as `encode_container`, a megabyte at once."""
+    return gathered(_all_pieces(rows, extra), at_least=_WRITE_AT_ONCE)
 
-    Small rows are gathered, so that a store of thousands takes few system calls.
-    """
+
+def _all_pieces(rows: Iterable[Row], extra: JsonObject) -> Iterator[bytes]:
     head, tail = _frame(extra)
-    gathered, size = [head], 0
-    comma = b""
+    yield head
+    first = True
     for row in rows:
-        for piece in (comma, *row.pieces):
-            gathered.append(piece)
-            size += len(piece)
-        comma = b","
-        if size > _WRITE_AT_ONCE:
-            yield from _gather(gathered)
-            gathered, size = [], 0
-    yield b"".join((*gathered, tail))
-
-
-def _gather(pieces: list[bytes]) -> Iterator[bytes]:
-    small: list[bytes] = []
-    for piece in pieces:
-        if len(piece) < _SLICE:
-            small.append(piece)
-            continue
-        yield b"".join(small)
-        yield piece
-        small = []
-    if small:
-        yield b"".join(small)
+        if not first:
+            yield b","
+        first = False
+        yield from row.pieces
+    yield tail
 
 
 def _frame(extra: JsonObject) -> tuple[bytes, bytes]:
@@ -117,16 +154,6 @@ def _frame(extra: JsonObject) -> tuple[bytes, bytes]:
     other = join_entries([b"0"], extra)
     at = next(i for i, (a, b) in enumerate(zip(empty, other, strict=False)) if a != b)
     return empty[:at], empty[at:]
-
-
-def _quoted(value: str) -> Iterator[bytes]:
-    start = 0
-    while start < len(value):
-        end = start + _SLICE
-        if "\ud800" <= value[end - 1 : end] <= "\udbff":
-            end += 1  # never between the halves of a pair: they are joined first (formats.md T22)
-        yield quote(value[start:end])[1:-1].encode()
-        start = end
 
 
 def _spelled(metadata: JsonObject | None) -> str | None:

@@ -17,7 +17,8 @@ from oma_desktop.engine import attempt_run
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.checkpointing import CheckpointWriter
-from oma_desktop.engine.snapshotting import SnapshotEncoder, capture
+from oma_desktop.engine.encoding import SnapshotEncoder
+from oma_desktop.engine.snapshotting import capture
 from oma_desktop.model.checkpoint_loader import load_snapshot
 from oma_desktop.model.errors import WriteFailed
 from oma_desktop.model.json_text import stringify
@@ -309,7 +310,7 @@ def test_the_encoder_writes_what_stringify_writes(value, text, more):
         memory = await state.memory.picture()
         for _ in range(2):
             moment = capture(state, now="2026-01-01T00:00:00.000Z", memory=memory)
-            written = encoder.encode(moment)
+            written = encoder.encode(moment).text
             whole = {
                 **moment.head,
                 "queue": moment.queue,
@@ -340,7 +341,7 @@ async def test_encoding_again_costs_only_what_changed():
         moment = capture(state, now="2026-01-01T00:00:00.000Z", memory=memory)
         captured = time.thread_time()
         text = encoder.encode(moment)
-        return captured - started, time.thread_time() - captured, len(text)
+        return captured - started, time.thread_time() - captured, text.size
 
     _, first, size = once()
     captured, again, _ = once()
