@@ -6,7 +6,7 @@ notes. The cost of a save is that of what changed, plus the joining of what is r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, compress, count, islice
 from operator import is_not
 from typing import Final, TypeAlias, cast
@@ -17,7 +17,15 @@ from oma_desktop.model.json_text import quote
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.json_writer import js_members
 from oma_desktop.store.memory import StoreEntry
-from oma_desktop.store.ready_text import Pieces, ReadyText, json_slices, ready, ready_slices
+from oma_desktop.store.ready_text import (
+    SLICE,
+    Pieces,
+    ReadyText,
+    gathered,
+    json_slices,
+    ready,
+    ready_slices,
+)
 
 _Member: TypeAlias = "Callable[[_Page, object], None]"
 Write: TypeAlias = Callable[[object], Pieces]
@@ -187,35 +195,65 @@ class _Page:
             self._text = []
 
 
+class _Block:
+    """Neighbours in an array, written together, each with a comma before it.
+
+    `ends` says where each item ends; an item too big to share a block has one of its own.
+    """
+
+    __slots__ = ("ends", "items", "pieces")
+
+    def __init__(self, items: list[object], ends: list[int], pieces: Pieces) -> None:
+        self.items = items
+        self.ends = ends
+        self.pieces = pieces
+
+    def opened(self) -> Iterator[tuple[object, Pieces]]:
+        """Each item with its own bytes again."""
+        if len(self.items) == 1:
+            yield self.items[0], self.pieces
+            return
+        data, start = self.pieces[0], 0
+        for item, end in zip(self.items, self.ends, strict=True):
+            yield item, (data[start:end],)
+            start = end
+
+
 class _KeptList:
-    """The items of one array as last written, and their pieces, each with a comma before it."""
+    """The items of one array as last written, and their bytes in blocks."""
 
     def __init__(self, write: Write) -> None:
         self._write = write
         self._items: tuple[object, ...] = ()
-        self._pieces: list[Pieces] = []
+        self._blocks: list[_Block] = []
 
     def update(self, items: tuple[object, ...]) -> list[Pieces]:
         """Return the pieces of `items`, writing only what is new.
 
-        Only what lies between the first and the last change is looked at one by one.
+        Only the blocks between the first and the last change are looked into.
         """
-        old, pieces = self._items, self._pieces
+        old = self._items
         shorter = min(len(old), len(items))
         start = _same(old, items, shorter)
         end = _same(reversed(old), reversed(items), shorter - start)
-        known = {id(old[i]): pieces[i] for i in range(start, len(old) - end)}
-        middle = []
-        for item in items[start : len(items) - end]:
-            found = known.get(id(item))
-            middle.append(_with_comma(self._write(item)) if found is None else found)
-        self._pieces = [*pieces[:start], *middle, *pieces[len(pieces) - end :]]
+        head, start = _within(self._blocks, start)
+        tail, end = _within(self._blocks[: len(head) - 1 if head else None : -1], end)
+        changed = self._blocks[len(head) : len(self._blocks) - len(tail)]
+        known = {id(item): pieces for block in changed for item, pieces in block.opened()}
+        middle = self._pieces(items[start : len(items) - end], known)
+        self._blocks = [*head, *_packed(middle), *reversed(tail)]
         self._items = items
-        return self._pieces
+        return [block.pieces for block in self._blocks]
 
-
-def _with_comma(pieces: Pieces) -> Pieces:
-    return (b"," + pieces[0], *pieces[1:])
+    def _pieces(
+        self, items: Iterable[object], known: Mapping[int, Pieces]
+    ) -> Iterator[tuple[object, Pieces]]:
+        for item in items:
+            pieces = known.get(id(item))
+            if pieces is None:
+                pieces = self._write(item)
+                pieces = tuple(gathered((b",", *pieces), at_least=SLICE))
+            yield item, pieces
 
 
 def _same(one: Iterable[object], other: Iterable[object], at_most: int) -> int:
@@ -223,6 +261,39 @@ def _same(one: Iterable[object], other: Iterable[object], at_most: int) -> int:
     return next(compress(count(), map(is_not, one, other)), at_most)
 
 
+def _within(blocks: Iterable[_Block], items: int) -> tuple[list[_Block], int]:
+    """The blocks that lie wholly within so many items, and how many items those are."""
+    found: list[_Block] = []
+    reached = 0
+    for block in blocks:
+        if reached + len(block.items) > items:
+            break
+        found.append(block)
+        reached += len(block.items)
+    return found, reached
+
+
+def _packed(items: Iterable[tuple[object, Pieces]]) -> Iterator[_Block]:
+    """Put small neighbours into blocks."""
+    held: list[object] = []
+    ends: list[int] = []
+    data: list[bytes] = []
+    for item, pieces in items:
+        big = len(pieces) > 1 or len(pieces[0]) > SLICE
+        if held and (big or ends[-1] + len(pieces[0]) > _BLOCK):
+            yield _Block(held, ends, (b"".join(data),))
+            held, ends, data = [], [], []
+        if big:
+            yield _Block([item], [], pieces)
+            continue
+        held.append(item)
+        data.append(pieces[0])
+        ends.append((ends[-1] if ends else 0) + len(pieces[0]))
+    if held:
+        yield _Block(held, ends, (b"".join(data),))
+
+
+_BLOCK: Final = 4 * SLICE
 _QUEUE_LISTS: Final = ("tasks", "pending", "inProgress", "completed", "failed", "blocked",
                        "skipped", "planRevisions")  # fmt: skip
 _RESULT_LISTS: Final = ("messages", "toolCalls")

@@ -77,6 +77,10 @@ class FileStore:
 
     def reload(self) -> None:
         """Forget what was read and read the file again, after ChangedOnDisk for instance."""
+        if self._in_batch:
+            self._mirror = None
+            self._load()
+            return
         with self._commits.turn():
             self._mirror = None
             self._load()

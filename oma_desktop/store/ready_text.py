@@ -99,7 +99,7 @@ def json_slices(value: JsonValue, *, depth: int = 0) -> Iterator[str]:
         yield "}"
     else:
         opening = "["
-        for item in cast("list[JsonValue]", value):
+        for item in value:
             yield opening
             yield from json_slices(item, depth=depth + 1)
             opening = ","
