@@ -10,6 +10,7 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.encoding import SnapshotEncoder
+from oma_desktop.engine.queue_pages import QueuePages
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.snapshotting import Captured, capture
 from oma_desktop.model.errors import OmaError, StoreError, WriteFailed
@@ -36,6 +37,7 @@ class CheckpointWriter:
         self._clock = clock
         self._bus = bus
         self._encoder = SnapshotEncoder(quoted=checkpoint.takes_pieces)
+        self._pages = QueuePages()
         self._turn = asyncio.Lock()
         self._asked = 0
         self._covered = 0
@@ -85,7 +87,7 @@ class CheckpointWriter:
             memory = await state.memory.picture()
         # From here to the hand-over nothing may wait: this is the one synchronous step (DEV-03).
         self._covered = self._asked
-        moment = capture(state, now=to_ms_iso(self._clock.now()), memory=memory)
+        moment = capture(state, now=to_ms_iso(self._clock.now()), memory=memory, pages=self._pages)
         size = await self._lanes.store(self._encode_and_save, moment)
         self.saves += 1
         self._bus.emit(

@@ -6,11 +6,12 @@ notes. The cost of a save is that of what changed, plus the joining of what is r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, compress, count, islice
-from operator import is_not
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, islice
 from typing import Final, TypeAlias, cast
 
+from oma_desktop.engine.kept_lists import KeptList, KeptPages, Write
+from oma_desktop.engine.queue_pages import QUEUE_LISTS
 from oma_desktop.engine.shared_memory import entry_document
 from oma_desktop.engine.snapshotting import Captured
 from oma_desktop.model.json_text import quote
@@ -18,17 +19,14 @@ from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.json_writer import js_members
 from oma_desktop.store.memory import StoreEntry
 from oma_desktop.store.ready_text import (
-    SLICE,
     Pieces,
     ReadyText,
-    gathered,
     json_slices,
     ready,
     ready_slices,
 )
 
 _Member: TypeAlias = "Callable[[_Page, object], None]"
-Write: TypeAlias = Callable[[object], Pieces]
 
 
 class SnapshotEncoder:
@@ -43,12 +41,16 @@ class SnapshotEncoder:
         self._quoted = quoted
         self._known: dict[int, tuple[object, Pieces]] = {}
         self._next: dict[int, tuple[object, Pieces]] = {}
-        self._lists: dict[str, _KeptList] = {}
         self._top: dict[str, _Member] = {
-            "queue": self._parts({n: self._long(f"queue.{n}", self._value) for n in _QUEUE_LISTS}),
-            "sharedMemory": self._parts({"entries": self._long("notes", self._note)}),
-            "messageBus": self._parts({"messages": self._long("messages", self._value)}),
-            "completedTaskResults": self._long("completed", self._completed),
+            "queue": self._parts(
+                {
+                    **{name: self._paged(self._value) for name in QUEUE_LISTS},
+                    "planRevisions": self._long(self._value),
+                }
+            ),
+            "sharedMemory": self._parts({"entries": self._long(self._note)}),
+            "messageBus": self._parts({"messages": self._long(self._value)}),
+            "completedTaskResults": self._paged(self._completed),
             "inFlightTasks": self._each(self._entry),
         }
         self._in_entry: dict[str, _Member] = {
@@ -66,13 +68,24 @@ class SnapshotEncoder:
 
     # ------------------------------------------------------------------ ways to write a member
 
-    def _long(self, name: str, write: Write) -> _Member:
+    def _long(self, write: Write) -> _Member:
         """An array most of which is as it was."""
-        kept = self._lists[name] = _KeptList(write)
+        kept = KeptList(write)
 
         def member(page: _Page, value: object) -> None:
             page.write("[")
             page.put_list(kept.update(tuple(cast("Iterable[object]", value))))
+            page.write("]")
+
+        return member
+
+    def _paged(self, write: Write) -> _Member:
+        """An array that comes in pages."""
+        kept = KeptPages(write)
+
+        def member(page: _Page, value: object) -> None:
+            page.write("[")
+            page.put_list(kept.update(cast("tuple[tuple[object, ...], ...]", value)))
             page.write("]")
 
         return member
@@ -140,7 +153,7 @@ class SnapshotEncoder:
 
 def _whole(moment: Captured) -> dict[str, object]:
     """The snapshot as one object, in the order of the format."""
-    whole: dict[str, object] = {**moment.head, "queue": moment.queue}
+    whole: dict[str, object] = {**moment.head, "queue": moment.paged_queue()}
     if moment.memory is not None:
         whole["sharedMemory"] = {
             "version": 1,
@@ -150,7 +163,7 @@ def _whole(moment: Captured) -> dict[str, object]:
     whole["messageBus"] = moment.messages
     if moment.turn_count is not None:
         whole["turnCount"] = moment.turn_count
-    whole["completedTaskResults"] = moment.completed
+    whole["completedTaskResults"] = tuple(page.completed for page in moment.pages)
     whole["inFlightTasks"] = moment.in_flight
     return {**whole, **moment.tail}
 
@@ -195,106 +208,5 @@ class _Page:
             self._text = []
 
 
-class _Block:
-    """Neighbours in an array, written together, each with a comma before it.
-
-    `ends` says where each item ends; an item too big to share a block has one of its own.
-    """
-
-    __slots__ = ("ends", "items", "pieces")
-
-    def __init__(self, items: list[object], ends: list[int], pieces: Pieces) -> None:
-        self.items = items
-        self.ends = ends
-        self.pieces = pieces
-
-    def opened(self) -> Iterator[tuple[object, Pieces]]:
-        """Each item with its own bytes again."""
-        if len(self.items) == 1:
-            yield self.items[0], self.pieces
-            return
-        data, start = self.pieces[0], 0
-        for item, end in zip(self.items, self.ends, strict=True):
-            yield item, (data[start:end],)
-            start = end
-
-
-class _KeptList:
-    """The items of one array as last written, and their bytes in blocks."""
-
-    def __init__(self, write: Write) -> None:
-        self._write = write
-        self._items: tuple[object, ...] = ()
-        self._blocks: list[_Block] = []
-
-    def update(self, items: tuple[object, ...]) -> list[Pieces]:
-        """Return the pieces of `items`, writing only what is new.
-
-        Only the blocks between the first and the last change are looked into.
-        """
-        old = self._items
-        shorter = min(len(old), len(items))
-        start = _same(old, items, shorter)
-        end = _same(reversed(old), reversed(items), shorter - start)
-        head, start = _within(self._blocks, start)
-        tail, end = _within(self._blocks[: len(head) - 1 if head else None : -1], end)
-        changed = self._blocks[len(head) : len(self._blocks) - len(tail)]
-        known = {id(item): pieces for block in changed for item, pieces in block.opened()}
-        middle = self._pieces(items[start : len(items) - end], known)
-        self._blocks = [*head, *_packed(middle), *reversed(tail)]
-        self._items = items
-        return [block.pieces for block in self._blocks]
-
-    def _pieces(
-        self, items: Iterable[object], known: Mapping[int, Pieces]
-    ) -> Iterator[tuple[object, Pieces]]:
-        for item in items:
-            pieces = known.get(id(item))
-            if pieces is None:
-                pieces = self._write(item)
-                pieces = tuple(gathered((b",", *pieces), at_least=SLICE))
-            yield item, pieces
-
-
-def _same(one: Iterable[object], other: Iterable[object], at_most: int) -> int:
-    """How many things are the very same at the start of both."""
-    return next(compress(count(), map(is_not, one, other)), at_most)
-
-
-def _within(blocks: Iterable[_Block], items: int) -> tuple[list[_Block], int]:
-    """The blocks that lie wholly within so many items, and how many items those are."""
-    found: list[_Block] = []
-    reached = 0
-    for block in blocks:
-        if reached + len(block.items) > items:
-            break
-        found.append(block)
-        reached += len(block.items)
-    return found, reached
-
-
-def _packed(items: Iterable[tuple[object, Pieces]]) -> Iterator[_Block]:
-    """Put small neighbours into blocks."""
-    held: list[object] = []
-    ends: list[int] = []
-    data: list[bytes] = []
-    for item, pieces in items:
-        big = len(pieces) > 1 or len(pieces[0]) > SLICE
-        if held and (big or ends[-1] + len(pieces[0]) > _BLOCK):
-            yield _Block(held, ends, (b"".join(data),))
-            held, ends, data = [], [], []
-        if big:
-            yield _Block([item], [], pieces)
-            continue
-        held.append(item)
-        data.append(pieces[0])
-        ends.append((ends[-1] if ends else 0) + len(pieces[0]))
-    if held:
-        yield _Block(held, ends, (b"".join(data),))
-
-
-_BLOCK: Final = 4 * SLICE
-_QUEUE_LISTS: Final = ("tasks", "pending", "inProgress", "completed", "failed", "blocked",
-                       "skipped", "planRevisions")  # fmt: skip
 _RESULT_LISTS: Final = ("messages", "toolCalls")
 _MESSAGE_LISTS: Final = ("conversationMessages", "messages", "toolCalls")

@@ -15,6 +15,9 @@ from oma_desktop.model.errors import PlanRejected, TaskFailed
 QueueEvent: TypeAlias = Literal["ready", "complete", "failed", "skipped", "all_complete"]
 Listener: TypeAlias = Callable[[QueueEvent, str], None]
 
+TaskPage: TypeAlias = tuple[TaskSnapshot, ...]
+
+PAGE: Final = 64
 TERMINAL: Final = frozenset(("completed", "failed", "skipped"))
 UNSTARTED: Final = frozenset(("pending", "blocked"))
 RUN_ABORTED: Final = "Skipped: run aborted."
@@ -42,7 +45,7 @@ _ORDER: Final = (
     "supersededByRevision",
     "recoveredByRevision",
 )
-_PARTITIONS: Final = (
+PARTITIONS: Final = (
     ("pending", "pending"),
     ("inProgress", "in_progress"),
     ("completed", "completed"),
@@ -61,7 +64,7 @@ def in_writer_order(task: TaskSnapshot) -> TaskSnapshot:
 def queue_document(tasks: list[TaskSnapshot], extra: QueueSnapshot | None = None) -> QueueSnapshot:
     """Return the queue snapshot of these tasks; `extra` lends plan revisions and unknown keys."""
     doc: dict[str, object] = {"version": 1, "tasks": tasks}
-    for name, status in _PARTITIONS:
+    for name, status in PARTITIONS:
         doc[name] = [t["id"] for t in tasks if t["status"] == status]
     if extra is not None:
         doc |= {key: value for key, value in extra.items() if key not in doc}
@@ -81,6 +84,8 @@ class TaskQueue:
         self._now = now
         self._listener = listener or (lambda _event, _task_id: None)
         self._tasks: dict[str, TaskSnapshot] = {}
+        self._places: dict[str, int] = {}
+        self._pages: list[TaskPage | None] = []  # None: changed since it was last looked at
         self._dependents: dict[str, list[str]] = {}
         self._waiting_for: dict[str, int] = {}
         self._open = 0
@@ -115,6 +120,23 @@ class TaskQueue:
         """The tasks now, in queue order; the list is the caller's."""
         return list(self._tasks.values())
 
+    def pages(self) -> tuple[TaskPage, ...]:
+        """The tasks in queue order, `PAGE` at a time.
+
+        A page without a change since the last call is the very same tuple.
+        """
+        if None in self._pages:
+            ids = list(self._tasks)
+            for index, page in enumerate(self._pages):
+                if page is None:
+                    of_page = ids[index * PAGE : (index + 1) * PAGE]
+                    self._pages[index] = tuple(self._tasks[i] for i in of_page)
+        return tuple(page for page in self._pages if page is not None)
+
+    def page_of(self, task_id: str) -> int:
+        """The index of the page a known task is on."""
+        return self._places[task_id] // PAGE
+
     def with_status(self, *wanted: TaskStatus) -> list[TaskSnapshot]:
         """The tasks that have one of the statuses, in queue order."""
         return [t for t in self._tasks.values() if t["status"] in wanted]
@@ -143,7 +165,10 @@ class TaskQueue:
 
     def _insert(self, task: TaskSnapshot) -> None:
         task_id = task["id"]
-        self._tasks[task_id] = in_writer_order(task)
+        self._places[task_id] = len(self._tasks)
+        if self.page_of(task_id) == len(self._pages):
+            self._pages.append(None)
+        self._put(task_id, task)
         self._open += task["status"] not in TERMINAL
         for dep in dict.fromkeys(task.get("dependsOn", ())):
             self._dependents.setdefault(dep, []).append(task_id)
@@ -247,8 +272,12 @@ class TaskQueue:
 
     def _set(self, task_id: str, **changes: object) -> TaskSnapshot:
         changed = cast("TaskSnapshot", {**self.get(task_id), **changes})
-        self._tasks[task_id] = in_writer_order(changed)
-        return self._tasks[task_id]
+        return self._put(task_id, changed)
+
+    def _put(self, task_id: str, task: TaskSnapshot) -> TaskSnapshot:
+        ordered = self._tasks[task_id] = in_writer_order(task)
+        self._pages[self.page_of(task_id)] = None
+        return ordered
 
 
 def _cascade_reason(cause: str, status: Literal["failed", "skipped"]) -> str:

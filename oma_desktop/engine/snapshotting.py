@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from oma_desktop.engine.identity import identity_snapshot
-from oma_desktop.engine.queue import queue_document
+from oma_desktop.engine.queue_pages import QUEUE_LISTS, QueuePage, QueuePages
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.shared_memory import MemoryPicture
-from oma_desktop.model.checkpoint import CompletedTaskResult, InFlightEntry, TaskSnapshot
+from oma_desktop.model.checkpoint import InFlightEntry, QueueSnapshot
 from oma_desktop.model.json_value import JsonObject, JsonValue
 
 VERSION: Final = 4
@@ -21,22 +21,37 @@ VERSION: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """One moment of a run, by reference. `queue` lists are fresh, tasks are shared."""
+    """One moment of a run, by reference; nothing in it is changed later."""
 
     created_at: str
     head: JsonObject
-    queue: JsonObject
+    pages: tuple[QueuePage, ...]
+    queue_extra: QueueSnapshot | None
     memory: MemoryPicture | None
     messages: JsonObject
     turn_count: int | None
-    completed: tuple[CompletedTaskResult, ...]
     in_flight: tuple[InFlightEntry, ...]
     tail: JsonObject
 
+    def paged_queue(self) -> dict[str, object]:
+        """The queue document, its lists of tasks and ids in pages (formats.md 2.6)."""
+        doc: dict[str, object] = {"version": 1}
+        for name in QUEUE_LISTS:
+            doc[name] = tuple(page.lists[name] for page in self.pages)
+        extra = self.queue_extra
+        if extra is not None:
+            doc |= {key: value for key, value in extra.items() if key not in doc}
+            doc["version"] = extra["version"]
+        return doc
 
-def capture(state: RunState, *, now: str, memory: MemoryPicture | None) -> Captured:
-    """Take the run as it is; synchronous, and cheap in the number of tasks."""
-    tasks = [shown_task(state, t) for t in state.queue.tasks]
+
+def capture(
+    state: RunState, *, now: str, memory: MemoryPicture | None, pages: QueuePages | None = None
+) -> Captured:
+    """Take the run as it is; synchronous, and cheap in the number of tasks.
+
+    With the `pages` of the capture before, those without a change are not looked into.
+    """
     head: JsonObject = {"version": VERSION, "mode": state.mode, "createdAt": now}
     if state.metadata is not None:
         head["metadata"] = state.metadata
@@ -49,25 +64,17 @@ def capture(state: RunState, *, now: str, memory: MemoryPicture | None) -> Captu
         **state.snapshot_extra,
         "omaDesktop": own_facts(state),
     }
-    completed = (state.completed.get(t["id"]) for t in tasks if t["status"] == "completed")
     return Captured(
         created_at=now,
         head=head,
-        queue=cast("JsonObject", queue_document(tasks, state.queue_extra)),
+        pages=(pages or QueuePages()).look(state),
+        queue_extra=state.queue_extra,
         memory=memory if state.embed_memory else None,
         messages=cast("JsonObject", state.messages.snapshot()),
         turn_count=None if state.memory is None else state.memory.turn_count,
-        completed=tuple(c for c in completed if c is not None),
         in_flight=tuple(state.entries.values()),
         tail=tail,
     )
-
-
-def shown_task(state: RunState, task: TaskSnapshot) -> TaskSnapshot:
-    """The task as the file shows it: a carried-over one stays as it was saved (W2)."""
-    if task["id"] in state.carried and task["status"] in {"pending", "blocked"}:
-        return state.carried[task["id"]]
-    return task
 
 
 def own_facts(state: RunState) -> JsonObject:

@@ -18,6 +18,7 @@ from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.checkpointing import CheckpointWriter
 from oma_desktop.engine.encoding import SnapshotEncoder
+from oma_desktop.engine.queue import queue_document
 from oma_desktop.engine.snapshotting import capture
 from oma_desktop.model.checkpoint_loader import load_snapshot
 from oma_desktop.model.errors import WriteFailed
@@ -313,11 +314,11 @@ def test_the_encoder_writes_what_stringify_writes(value, text, more):
             written = encoder.encode(moment).text
             whole = {
                 **moment.head,
-                "queue": moment.queue,
+                "queue": queue_document(state.queue.tasks, state.queue_extra),
                 "sharedMemory": json.loads(written)["sharedMemory"],
                 "messageBus": moment.messages,
                 "turnCount": moment.turn_count,
-                "completedTaskResults": list(moment.completed),
+                "completedTaskResults": [state.completed[t["id"]] for t in state.queue.tasks],
                 "inFlightTasks": list(moment.in_flight),
                 **moment.tail,
             }
