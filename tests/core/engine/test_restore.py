@@ -233,14 +233,13 @@ async def test_w2_carried_over_tasks_stay_in_progress_in_every_save(tmp_path):
     document["orchestrator"]["maxConcurrency"] = 1
     world = golden_world("a_midrun_dag6", tmp_path, script=document)
     seen = []
-    inner = world.store.set
+    inner = world.store.set_ready
 
     def watch(key, value, metadata=None):
-        if "checkpoint" in key:
-            seen.append(json.loads(value))
+        seen.append(json.loads(value.text))
         inner(key, value, metadata)
 
-    world.store.set = watch
+    world.store.set_ready = watch
     assert (await world.restore(real_runner=True)).success
     carried = 0
     for snapshot in seen:
