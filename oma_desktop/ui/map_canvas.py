@@ -127,7 +127,7 @@ class MapCanvas(MapGround):
     def _hover(self, key: str | None) -> None:
         if key != self._hovered:
             self._hovered = key
-            self.update()
+            self._redraw()
 
     # -- keyboard ---------------------------------------------------------------------------
 

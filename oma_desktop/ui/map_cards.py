@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap
 
 from oma_desktop.base.text import tr
@@ -16,15 +16,16 @@ from oma_desktop.model.view import TaskState
 from oma_desktop.ui import icons, states, words
 from oma_desktop.ui.fonts import FontUse
 from oma_desktop.ui.map_words import NodeText
-from oma_desktop.ui.strip import paint_segment, paint_strip
+from oma_desktop.ui.strip import paint_strip
 from oma_desktop.ui.theme import Theme, theme
 from oma_desktop.viewmodel.graph_geometry import STACK_EDGE
 from oma_desktop.viewmodel.graph_nodes import MapNode
 
 RADIUS: Final = 4
+_LINE: Final = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
+_LEFT: Final = int(_LINE | Qt.AlignmentFlag.AlignLeft)
+_RIGHT: Final = int(_LINE | Qt.AlignmentFlag.AlignRight)
 MIDDLE_HEIGHT: Final = 44
-FAR_WIDTH: Final = 20
-FAR_HEIGHT: Final = 16
 _DASHED: Final = frozenset({TaskState.REPLACED, TaskState.UNKNOWN})
 _TINTED: Final = frozenset(
     {TaskState.RUNNING, TaskState.FAILED, TaskState.NEEDS_YOU, TaskState.UNKNOWN}
@@ -95,24 +96,6 @@ def paint_middle(painter: QPainter, box: QRectF, node: MapNode, name: str, with_
         word = str(len(node.tasks)) if node.is_stack else words.task_word(node.state)
         rest = QRectF(x, y + line, wide, line)
         _paint_line(painter, rest, word, use="caption", role="text.2", look=look)
-
-
-def far_block(state: TaskState, width: int, height: int, *, ratio: float, look: Theme) -> QPixmap:
-    """Return the far form of a state: the same patterns as in the strip."""
-    return _far_block(state, width, height, ratio, look.scheme)
-
-
-@lru_cache(maxsize=256)
-def _far_block(state: TaskState, width: int, height: int, ratio: float, scheme: str) -> QPixmap:
-    look = theme()
-    assert look.scheme == scheme
-    pixmap = QPixmap(round(width * ratio), round(height * ratio))
-    pixmap.setDevicePixelRatio(ratio)
-    pixmap.fill(look.color("canvas"))
-    painter = QPainter(pixmap)
-    paint_segment(painter, QRect(0, 0, width, height), state, look)
-    painter.end()
-    return pixmap
 
 
 def paint_ring(painter: QPainter, box: QRectF, look: Theme, *, unit: float = 1.0) -> None:
@@ -204,11 +187,10 @@ def _paint_line(
     if struck:
         font = QFont(font)
         font.setStrikeOut(True)
-    side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-    flags = side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
+    fitted = _fit(text, use, look.scale, line.width())
     painter.setFont(font)
     painter.setPen(look.color(role))
-    painter.drawText(line, int(flags), _fit(text, use, look.scale, line.width()))
+    painter.drawText(line, _RIGHT if right else _LEFT, fitted)
 
 
 @lru_cache(maxsize=8192)

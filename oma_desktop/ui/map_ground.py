@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QAccessibleEvent,
     QPainter,
     QPaintEvent,
+    QPixmap,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QToolTip, QWidget
@@ -37,6 +38,8 @@ from oma_desktop.viewmodel.selection import Selection
 
 _MARGIN: Final = 12.0
 _INSET: Final = 12
+_TINY: Final = 1e-3
+_RING: Final = 16  # marks stand out this far at most, pixels
 _TICKING: Final = frozenset({TaskState.RUNNING, TaskState.NEEDS_YOU, TaskState.UNKNOWN})
 
 
@@ -62,6 +65,10 @@ class MapGround(QWidget):
         self._is_fitted = True  # until the operator moves the camera
         self._run = model.picture.ref
         self._hovered: str | None = None
+        self._kept = QPixmap()
+        self._kept_camera = self._camera
+        self._is_stale = True
+        self._dirty: list[QRectF] = []
         self.overview = Overview(self)
         self.legend = Legend(self)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -87,7 +94,7 @@ class MapGround(QWidget):
         self.legend.retranslate()
         self.overview.retranslate()
         self._describe()
-        self.update()
+        self._redraw()
 
     def fit(self) -> None:
         """Show the whole graph, at most at 100 %."""
@@ -134,7 +141,9 @@ class MapGround(QWidget):
         for key in placed.geometry.keys_in(seen) if placed else ():
             box = self._scene.shown_box(key, self._camera)
             if box and self._model.picture.nodes[key].state in _TICKING:
-                self.update(QRectF(*box).toAlignedRect())
+                area = QRectF(*box).adjusted(-_RING, -_RING, _RING, _RING)
+                self._dirty.append(QRectF(area.toAlignedRect()))
+                self.update(area.toAlignedRect())
 
     # -- camera -----------------------------------------------------------------------------
 
@@ -192,20 +201,20 @@ class MapGround(QWidget):
         if self._is_fitted:
             self.fit()
         self.overview.setVisible(picture.placed is not None)
-        self.update()
+        self._redraw()
 
     def _on_model_changed(self) -> None:
         self._scene.take()
         self.overview.set_picture(self._model.picture)
         self._tell_current()
-        self.update()
+        self._redraw()
 
     def _on_task_changed(self) -> None:
         current = self._model.current
         if current is not None:
             self.show_node(current)
         self._tell_current()
-        self.update()
+        self._redraw()
 
     def _describe(self) -> None:
         self.legend.set_counts(self._model.picture.counts)
@@ -233,10 +242,59 @@ class MapGround(QWidget):
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        self._scene.paint(painter, self._camera, QRectF(event.rect()), self._hovered)
+        self._draw_kept()
+        painter.drawPixmap(0, 0, self._kept)
         if self.hasFocus() and self._model.current is None:
             draw_focus(painter, self.rect(), theme())
         painter.end()
+
+    def _draw_kept(self) -> None:
+        """Bring the kept picture up to date: all of it, what a pan uncovered, or what ticks."""
+        camera, old = self._camera, self._kept_camera
+        ratio = self.devicePixelRatioF()
+        dx, dy = (camera.x - old.x) * ratio, (camera.y - old.y) * ratio
+        steps = round(dx), round(dy)  # whole device pixels, or the kept picture would blur
+        whole = QRectF(self.rect())
+        if (
+            self._is_stale
+            or self._kept.size() != self.size() * ratio
+            or camera.factor != old.factor
+            or abs(dx - steps[0]) + abs(dy - steps[1]) > _TINY
+        ):
+            self._kept = QPixmap(self.size() * ratio)
+            self._kept.setDevicePixelRatio(ratio)
+            areas = [whole]
+        else:
+            areas = self._moved_by(steps[0] / ratio, steps[1] / ratio) + self._dirty
+        painter = QPainter(self._kept)
+        for area in areas:
+            painter.setClipRect(area)
+            self._scene.paint(painter, camera, area.intersected(whole), self._hovered)
+        painter.end()
+        self._kept_camera = camera
+        self._is_stale = False
+        self._dirty = []
+
+    def _moved_by(self, dx: float, dy: float) -> list[QRectF]:
+        """Shift the kept picture; return the strips that have to be drawn."""
+        if not dx and not dy:
+            return []
+        shifted = QPixmap(self._kept.size())
+        shifted.setDevicePixelRatio(self._kept.devicePixelRatioF())
+        painter = QPainter(shifted)
+        painter.drawPixmap(QPointF(dx, dy), self._kept)
+        painter.end()
+        self._kept = shifted
+        wide, high = self.width(), self.height()
+        side = QRectF(0, 0, dx, high) if dx > 0 else QRectF(wide + dx, 0, -dx, high)
+        end = QRectF(0, 0, wide, dy) if dy > 0 else QRectF(0, high + dy, wide, -dy)
+        self._dirty = [r.translated(dx, dy) for r in self._dirty]
+        return [area for area in (side, end) if not area.isEmpty()]
+
+    def _redraw(self) -> None:
+        """Draw everything again: what nodes say, who is marked or the theme changed."""
+        self._is_stale = True
+        self.update()
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -268,7 +326,7 @@ class MapGround(QWidget):
         self._look_with(new if scale != old.scale else old)
         if self._is_fitted:
             self.fit()
-        self.update()
+        self._redraw()
 
     def _on_overview_pressed(self, x: float, y: float) -> None:
         self._is_fitted = False

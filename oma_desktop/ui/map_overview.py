@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from oma_desktop.base.text import tr
-from oma_desktop.ui.strip import paint_segment
+from oma_desktop.ui.map_blocks import Blocks
 from oma_desktop.ui.theme import theme, theme_host
 from oma_desktop.viewmodel.graph_geometry import Box
 from oma_desktop.viewmodel.graph_picture import GraphPicture
@@ -106,15 +106,14 @@ class Overview(QWidget):
         pixmap.fill(look.color("surface"))
         painter = QPainter(pixmap)
         placed = self._picture.placed
-        for key, node in self._picture.nodes.items() if placed else ():
-            area = self._to_view(placed.geometry.boxes[key]) if placed else QRectF()
-            block = QRect(
-                round(area.x()),
-                round(area.y()),
-                max(1, round(area.width())),
-                max(1, round(area.height())),
-            )
-            paint_segment(painter, block, node.state, look)
+        if placed is not None:
+            factor, left, top = self._frame()
+            painter.save()
+            painter.translate(left, top)
+            painter.scale(factor, factor)
+            boxes = placed.geometry.boxes
+            Blocks(self._picture.nodes, boxes, zoom=factor, scale=1).paint(painter, look)
+            painter.restore()
         painter.setPen(QPen(look.color("border.strong"), 1))
         painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
         painter.end()

@@ -5,6 +5,7 @@ kept curves and texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -12,13 +13,11 @@ from typing import Final
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPixmap
 
+from oma_desktop.ui.map_blocks import Blocks, block_size
 from oma_desktop.ui.map_camera import Camera, Level
 from oma_desktop.ui.map_cards import (
-    FAR_HEIGHT,
-    FAR_WIDTH,
     MIDDLE_HEIGHT,
     Brushes,
-    far_block,
     paint_middle,
     paint_near,
     paint_ring,
@@ -41,10 +40,12 @@ class Scene:
         self._model = model
         self._now = now
         self._edges = Edges()
+        self._blocks: tuple[Camera, Blocks] | None = None
 
     def take(self) -> None:
         """Take over the picture of the model after it changed."""
         self._edges.set_picture(self._model.picture)
+        self._blocks = None
 
     def paint(self, painter: QPainter, camera: Camera, area: QRectF, hovered: str | None) -> None:
         """Draw `area` (screen) as the camera sees it."""
@@ -58,17 +59,17 @@ class Scene:
             return
         x, y = camera.to_scene(area.x(), area.y())
         seen = Box(x, y, area.width() / camera.factor, area.height() / camera.factor)
-        self._paint_edges(painter, camera, seen, look)
-        nodes = list(self._boxes(camera, seen.grown(_OVERHANG / min(1, camera.zoom))))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, camera.level is not Level.FAR)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, camera.zoom != 1)
-        match camera.level:
-            case Level.NEAR:
-                self._paint_near(painter, camera, nodes, with_)
-            case Level.MIDDLE:
-                self._paint_middle(painter, nodes, with_)
-            case Level.FAR:
-                self._paint_far(painter, nodes, with_)
+        if camera.level is Level.FAR:
+            self._paint_far(painter, camera, with_)
+            return
+        self._paint_curves(painter, camera, seen, look)
+        nodes = list(self._boxes(camera, seen.grown(_OVERHANG / min(1, camera.zoom))))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if camera.level is Level.NEAR:
+            self._paint_near(painter, camera, nodes, with_)
+        else:
+            self._paint_middle(painter, nodes, with_)
 
     def shown_box(self, key: str, camera: Camera) -> Box | None:
         """Return where a node is drawn on the screen: at each level another part of its box."""
@@ -84,16 +85,12 @@ class Scene:
             shown = _shown(camera.to_screen(boxes[key]), camera)
             yield key, QRectF(shown.x, shown.y, shown.width, shown.height)
 
-    def _paint_edges(self, painter: QPainter, camera: Camera, seen: Box, look: Theme) -> None:
+    def _paint_curves(self, painter: QPainter, camera: Camera, seen: Box, look: Theme) -> None:
         painter.save()
         painter.translate(camera.x, camera.y)
         painter.scale(camera.factor, camera.factor)
-        if camera.level is Level.FAR:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
-            self._edges.paint_straight(painter, look)
-        else:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            self._edges.paint_curves(painter, seen, look, zoom=camera.zoom)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._edges.paint_curves(painter, seen, look, zoom=camera.zoom)
         painter.restore()
 
     def _paint_near(
@@ -129,24 +126,25 @@ class Scene:
             if key == with_.current:
                 paint_ring(painter, box, with_.look)
 
-    def _paint_far(
-        self, painter: QPainter, nodes: list[tuple[str, QRectF]], with_: Brushes
-    ) -> None:
-        picture, look = self._model.picture, with_.look
-        marked = None
-        for key, box in nodes:
-            node = picture.nodes[key]
-            width, height = int(box.width()), int(box.height())
-            block = far_block(node.state, width, height, ratio=with_.ratio, look=look)
-            at = QPointF(round(box.x()), round(box.y()))
-            if node.is_stack:
-                painter.drawPixmap(at + QPointF(3, 3), block)
-            painter.drawPixmap(at, block)
-            if key == with_.current:
-                marked = box
-        if marked is not None:
+    def _paint_far(self, painter: QPainter, camera: Camera, with_: Brushes) -> None:
+        picture = self._model.picture
+        assert picture.placed is not None
+        at = replace(camera, x=0.0, y=0.0)
+        if self._blocks is None or self._blocks[0] != at:
+            boxes = picture.placed.geometry.boxes
+            blocks = Blocks(picture.nodes, boxes, zoom=camera.zoom, scale=camera.scale)
+            self._blocks = (at, blocks)
+        painter.save()
+        painter.translate(camera.x, camera.y)
+        painter.scale(camera.factor, camera.factor)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+        self._edges.paint_straight(painter, with_.look)
+        self._blocks[1].paint(painter, with_.look)
+        painter.restore()
+        box = self.shown_box(with_.current, camera) if with_.current else None
+        if box is not None:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            paint_ring(painter, marked, look)
+            paint_ring(painter, QRectF(*box), with_.look)
 
 
 def _shown(box: Box, camera: Camera) -> Box:
@@ -157,8 +155,8 @@ def _shown(box: Box, camera: Camera) -> Box:
             high = min(box.height, MIDDLE_HEIGHT * camera.scale)
             return Box(round(box.x), round(box.middle - high / 2), round(box.width), round(high))
         case Level.FAR:
-            wide = max(2, round(min(box.width, FAR_WIDTH * camera.scale)))
-            high = max(2, round(min(box.height, FAR_HEIGHT * camera.scale)))
+            scene = Box(0, 0, box.width / camera.factor, box.height / camera.factor)
+            wide, high = (n * camera.factor for n in block_size(scene, camera.zoom))
             return Box(box.x + (box.width - wide) / 2, box.middle - high / 2, wide, high)
 
 

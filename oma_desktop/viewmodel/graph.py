@@ -230,7 +230,7 @@ class GraphModel(QObject):
             if new != old:
                 self.rearranged.emit()
         elif new.nodes != old.nodes or new.edges != old.edges:
-            changed = {k for k, n in new.nodes.items() if old.nodes.get(k) != n}
+            changed = {k for k, n in new.nodes.items() if old.nodes.get(k) is not n}
             self.changed.emit(frozenset(changed))
         if _told(new) != _told(old):
             self.described.emit()

@@ -13,7 +13,7 @@ from oma_desktop.model import graph
 from oma_desktop.model.view import ApprovalView, RunRef, RunView, StoreView, TaskView
 from oma_desktop.viewmodel.graph_checks import FaultyLink, Refusal, Why, faulty_links
 from oma_desktop.viewmodel.graph_focus import Focus, visible_ids
-from oma_desktop.viewmodel.graph_nodes import blockers, count_states, edges_of, make_node
+from oma_desktop.viewmodel.graph_nodes import MapNode, blockers, count_states, edges_of, make_node
 from oma_desktop.viewmodel.graph_picture import GraphPicture
 from oma_desktop.viewmodel.graph_stacks import fold
 
@@ -49,6 +49,7 @@ class PictureMaker:
         self._shape = _Shape({}, (), ())
         self._stacks: dict[str, list[str]] | None = None
         self._folded: tuple[Sequence[str], _Shape] | None = None
+        self._nodes: dict[str, MapNode] = {}
 
     def forget_stacks(self) -> None:
         """Fold anew at the next picture; otherwise what is shown by itself stays so."""
@@ -85,6 +86,7 @@ class PictureMaker:
             )
             for key, each in members.items()
         }
+        nodes = self._nodes = _same_or_new(self._nodes, nodes)
         return GraphPicture(
             ref=ref,
             run=run,
@@ -112,6 +114,12 @@ class PictureMaker:
         self._stacks = fold(ids, tasks, opened=view.opened, single=set(known), stacks=self._stacks)
         self._folded = (ids, self._shape)
         return self._stacks
+
+
+def _same_or_new(old: Mapping[str, MapNode], new: Mapping[str, MapNode]) -> dict[str, MapNode]:
+    """Keep the old object where nothing changed: who compares later does so by identity."""
+    kept = {key: old.get(key, node) for key, node in new.items()}
+    return {key: kept[key] if kept[key] == node else node for key, node in new.items()}
 
 
 def _asked(store: StoreView, run: RunView) -> dict[str, ApprovalView]:

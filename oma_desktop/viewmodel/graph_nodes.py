@@ -42,23 +42,19 @@ _KINDS: Final = tuple(EdgeKind)
 
 @dataclass(frozen=True, slots=True)
 class MapNode:
-    """One task, or a stack of them.
+    """One task, or a stack of them. `task` is the task, or the one that speaks for the stack.
 
     `n_unmet` counts direct dependencies that are not done; `blocked_by` is the title of the failed
     task that keeps this one from ever starting; `asked_at` when a person was asked.
     """
 
     key: str
+    task: TaskView
     tasks: tuple[TaskView, ...]
     is_stack: bool = False
     n_unmet: int = 0
     blocked_by: str | None = None
     asked_at: datetime | None = None
-
-    @property
-    def task(self) -> TaskView:
-        """The task, or the one that speaks for the stack."""
-        return min(self.tasks, key=lambda t: _RANK[t.state])
 
     @property
     def state(self) -> TaskState:
@@ -123,8 +119,9 @@ def edges_of(tasks: Mapping[str, TaskView], shown_as: Mapping[str, str]) -> list
             if source is None or source == target:
                 continue
             kind = edge_kind(tasks[wanted], task)
-            known = found.get((source, target), kind)
-            found[source, target] = min(known, kind, key=_KINDS.index)
+            known = found.setdefault((source, target), kind)
+            if known is not kind:
+                found[source, target] = min(known, kind, key=_KINDS.index)
     return [MapEdge(a, b, kind) for (a, b), kind in found.items()]
 
 
@@ -158,10 +155,14 @@ def make_node(
 ) -> MapNode:
     """Return the node of a task or a stack."""
     first = members[0]
-    unmet = sum(d in tasks and tasks[d].state is not TaskState.DONE for d in first.depends_on)
-    request = next((asked[t.id] for t in members if t.id in asked), None)
+    unmet = 0
+    for wanted in first.depends_on:
+        if wanted in tasks and tasks[wanted].state is not TaskState.DONE:
+            unmet += 1
+    request = next((asked[t.id] for t in members if t.id in asked), None) if asked else None
     return MapNode(
         key=key,
+        task=first if len(members) == 1 else min(members, key=lambda t: _RANK[t.state]),
         tasks=tuple(members),
         is_stack=is_stack,
         n_unmet=unmet,

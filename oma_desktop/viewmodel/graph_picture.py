@@ -17,8 +17,8 @@ from oma_desktop.viewmodel.graph_routes import Link, Piece, routes_of
 Route: TypeAlias = tuple[Piece, ...]
 Tile: TypeAlias = tuple[int, int]
 
-# Half a window at 100 %: small enough to leave most links out, large enough to be few
-_TILE: Final = 640.0
+# About two columns by five rows: small enough to leave most links out, large enough to be few
+_TILE: Final = 400.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,9 +198,10 @@ def approval():
     )
 
 
-def big_plan(n, *, seed=7, window=40):
+def big_plan(n, *, seed=7, window=None):
     """Return a made-up plan of `n` tasks that need at most three of those shortly before."""
     rng = random.Random(seed)
+    window = window or max(40, n // 20)
     tasks = []
     for i in range(n):
         needs = (
