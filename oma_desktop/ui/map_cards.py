@@ -121,6 +121,7 @@ def _paint_card(painter: QPainter, box: QRectF, node: MapNode, with_: Brushes) -
     painter.setBrush(look.color(fill))
     painter.drawRoundedRect(inner, RADIUS, RADIUS)
     if state is TaskState.BLOCKED and not node.is_stack:
+        painter.setBrushOrigin(box.topLeft())  # or the lines would swim while the map is moved
         painter.setBrush(QBrush(_hatch_tile(look.color("sunken").rgba(), 11)))
         painter.drawRoundedRect(inner, RADIUS, RADIUS)
     painter.setPen(pen)

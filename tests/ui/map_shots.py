@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 from oma_desktop.base.text import set_language
 from oma_desktop.ui import theme as themes
 from oma_desktop.ui.map_view import MapView
+from oma_desktop.ui.outline_view import OutlineView
 from oma_desktop.viewmodel.feed import LiveActivity, LiveRun
 from tests.viewmodel import graph_world as w
 
@@ -53,6 +54,19 @@ def map_view(tasks, *, selected=None, size=(832, 504), live=True, approvals=None
     return view
 
 
+def outline(*, call=None):
+    feed, selection = w.world(w.plan(), approvals=(w.approval(),))
+    view = OutlineView(feed, selection)
+    view.kept = (feed, selection)
+    view.resize(832, 504)
+    view.show()
+    selection.select_task("t10")
+    view._expand_below()
+    if call:
+        selection.select_call(call)
+    return view
+
+
 def shoot(view, path):
     view.grab().save(str(path))
     view.hide()
@@ -78,6 +92,7 @@ def main(folder):
         set_language("en")
     for scheme in ("light", "dark"):
         host.set_scheme(scheme)
+        shoot(outline(call="c4"), folder / f"outline-{scheme}.png")
         shoot(map_view(w.stack_plan(), live=False), folder / f"stack-{scheme}.png")
         view = map_view(w.plan(), selected="t10")
         view.canvas._zoom_to(0.6)
