@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final
 
 from oma_desktop.base.clock import Clock
@@ -88,7 +89,8 @@ class CheckpointWriter:
         # From here to the hand-over nothing may wait: this is the one synchronous step (DEV-03).
         self._covered = self._asked
         moment = capture(state, now=to_ms_iso(self._clock.now()), memory=memory, pages=self._pages)
-        size = await self._lanes.store(self._encode_and_save, moment)
+        save = self._checkpoint.enlist(partial(self._encode_and_save, moment))
+        size = await self._lanes.store(save)
         self.saves += 1
         self._bus.emit(
             "checkpoint_saved", data={"key": self.key, "bytes": size, "boundary": boundary}

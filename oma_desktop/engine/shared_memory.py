@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from oma_desktop.base.lanes import Lanes
@@ -16,6 +17,7 @@ from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_text import cut_utf16, parse, stringify, utf16_length
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.keys import is_reserved_key
+from oma_desktop.store.enlisting import EnlistingStore
 from oma_desktop.store.memory import ExpiringStore, MemoryStore, StoreEntry
 
 ENCODING: Final = "sharedMemoryValueEncoding"
@@ -53,7 +55,9 @@ class SharedMemory:
             text = value
         else:
             text, given = stringify(value), {**given, ENCODING: "json"}
-        await self._lanes.store(self.store.set, full, text, {**given, "agent": agent})
+        store = self.store
+        put = partial(store.set, full, text, {**given, "agent": agent})
+        await self._lanes.store(store.enlist(put) if isinstance(store, EnlistingStore) else put)
 
     async def read(self, agent: str, key: str) -> JsonValue:
         """Return the value, or None when there is none or it expired."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 from oma_desktop.model.checkpoint import CheckpointSnapshot
 from oma_desktop.model.checkpoint_loader import LoadedSnapshot, load_snapshot_text
@@ -10,8 +11,11 @@ from oma_desktop.model.errors import Corrupt, SchemaTooNew
 from oma_desktop.model.json_text import stringify
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
+from oma_desktop.store.enlisting import EnlistingStore
 from oma_desktop.store.memory import MemoryStore
 from oma_desktop.store.ready_text import ReadyStore, ReadyText
+
+R = TypeVar("R")
 
 
 class Checkpoint:
@@ -80,6 +84,11 @@ class Checkpoint:
             store.set_ready(self.key, text, metadata)
         else:
             store.set(self.key, text if isinstance(text, str) else text.text, metadata)
+
+    def enlist(self, work: Callable[[], R]) -> Callable[[], R]:
+        """Announce work that saves here: where the store can, what waits shares one write."""
+        store = self._store
+        return store.enlist(work) if isinstance(store, EnlistingStore) else work
 
     def delete(self) -> None:
         """Remove this record and nothing else; silent when absent."""

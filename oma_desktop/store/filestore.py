@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from oma_desktop.model.errors import ChangedOnDisk
 from oma_desktop.model.json_text import stringify
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.view import Problem
 from oma_desktop.store.atomic import resolve, write_atomic, write_failed
+from oma_desktop.store.enlisting import Enlisted
 from oma_desktop.store.file_calls import FileCalls, FileStamp
 from oma_desktop.store.file_reading import Reader, read_container
 from oma_desktop.store.group_commit import GroupCommit
@@ -28,6 +29,7 @@ from oma_desktop.store.ready_text import ReadyText
 from oma_desktop.store.rows import Row, file_pieces
 from oma_desktop.store.wall_clock import WallClock
 
+R = TypeVar("R")
 Rows: TypeAlias = dict[str, Row]
 Change: TypeAlias = Callable[[Rows], Rows]
 """From the rows before to those after; the very same object when nothing changes. Never fails."""
@@ -73,6 +75,7 @@ class FileStore:
         self._mirror: _Mirror | None = None
         self._commits: GroupCommit[Change] = GroupCommit(self._write)
         self._staged: Rows | None = None
+        self._enlisted = Enlisted(self)
         self._batching = 0  # the thread whose batch is open
 
     def reload(self) -> None:
@@ -189,6 +192,12 @@ class FileStore:
             if self._mirror is not mirror:  # read again meanwhile: `last` is built on old rows
                 raise ChangedOnDisk("STORE_CHANGED", path=str(self.path))
             self._commits.submit_first(lambda _: last)
+
+    def enlist(self, work: Callable[[], R]) -> Callable[[], R]:
+        """Announce changes of this store; the returned call makes them, in one write with all that
+        is announced by then. Made for callers that share one thread; see `Enlisted`.
+        """
+        return self._enlisted.add(work)
 
     @property
     def _in_batch(self) -> bool:
