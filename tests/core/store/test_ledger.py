@@ -15,7 +15,13 @@ import pytest
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.model.approval import ApprovalRequest, Reviewer
 from oma_desktop.model.approval_rules import create_request
-from oma_desktop.model.errors import AlreadyDecided, ApprovalError, IntegrityMismatch, OmaError
+from oma_desktop.model.errors import (
+    AlreadyDecided,
+    ApprovalError,
+    IntegrityMismatch,
+    OmaError,
+    WriteFailed,
+)
 from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.in_memory import InMemoryStore
 from oma_desktop.store.ledger import ApprovalLedger
@@ -234,6 +240,39 @@ def test_w39_the_same_decision_again_is_a_success(
         ledger.decide(asked["id"], asked["requestHash"], "approve", {"id": "reviewer-1"})
     assert caught.value.facts["reviewer"] == "reviewer-9"
     assert store.list() == before
+
+
+def test_w39_a_decision_whose_answer_was_lost_can_be_repeated() -> None:
+    """The write reached the medium, the caller saw an error: trying again is no conflict."""
+
+    class Lossy(InMemoryStore):
+        lose = False
+
+        def compare_and_set(self, *args: Any) -> bool:
+            done = super().compare_and_set(*args)
+            if self.lose:
+                self.lose = False
+                raise WriteFailed("STORE_WRITE_FAILED")
+            return done
+
+    store = Lossy(clock=Fixed())
+    ledger = ApprovalLedger(store, clock=Fixed())
+    asked = request()
+    store.lose = True
+    with pytest.raises(WriteFailed):
+        ledger.ensure(asked)
+    assert ledger.ensure(asked)["request"] == asked
+    store.lose = True
+    with pytest.raises(WriteFailed):
+        ledger.decide(asked["id"], asked["requestHash"], "approve", NINE)
+    before = store.list()
+    decision = ledger.decide(asked["id"], asked["requestHash"], "approve", NINE)
+    assert store.list() == before
+    row = ledger.get(asked["id"])
+    assert row is not None
+    assert row["decision"] == decision
+    with pytest.raises(AlreadyDecided):
+        ledger.decide(asked["id"], asked["requestHash"], "reject", NINE)
 
 
 def test_one_of_two_racing_decisions_wins(store: InMemoryStore) -> None:
