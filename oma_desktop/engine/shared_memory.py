@@ -13,7 +13,7 @@ from typing import Final
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.model.checkpoint import SharedMemorySnapshot, StoreEntrySnapshot
-from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.errors import Corrupt, InvalidInput
 from oma_desktop.model.json_text import cut_utf16, parse, stringify, utf16_length
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.keys import is_reserved_key
@@ -144,7 +144,7 @@ def value_of(entry: StoreEntry) -> JsonValue:
         return entry.value
     try:
         return parse(entry.value)
-    except ValueError:
+    except Corrupt:
         return entry.value
 
 

@@ -45,6 +45,15 @@ async def test_values_come_back_as_they_were_written():
         assert await notes.read("a", "k") == value
 
 
+async def test_p07_json_that_redaction_of_the_peer_broke_is_read_as_text():
+    notes = memory()
+    marked = {"sharedMemoryValueEncoding": "json", "agent": "operator"}
+    broken = '{"password":[redacted],"port":5432}'
+    notes.store.set("operator/conf", broken, marked)
+    assert await notes.read("operator", "conf") == broken
+    assert broken in await notes.summary()
+
+
 async def test_reserved_keys_are_neither_shown_nor_written():
     notes = memory()
     notes.store.set("__oma_checkpoint__/latest", "x")
