@@ -58,6 +58,10 @@ class Note:
 
 Shape: TypeAlias = Keep | Content | Base64 | Each | Named | Note
 
+Recall: TypeAlias = dict[tuple[str, bool], str]
+"""Texts of one document, whether they are JSON, and what became of them."""
+
+_WORTH_RECALLING: Final = 64
 KEEP: Final = Keep()
 CONTENT: Final = Content()
 
@@ -84,20 +88,30 @@ class ValueRedactor:
     """What our redacting store writes: everything the peer masks, and more, and still valid.
 
     JSON inside strings is redacted by structure and stays JSON (W15); malformed secrets go too
-    (P18); with a shape, structure stays (W14).
+    (P18); with a shape, structure stays (W14). Calls may come from any thread.
     """
 
     def __init__(self, patterns: Sequence[re.Pattern[str]] = ()) -> None:
         self._rules = TextRules(patterns, strict=True)
+        self._known: Recall = {}
 
-    def __call__(self, text: str, *, shape: Shape = CONTENT, encoded: bool = False) -> str:
-        """Return the text to store. `encoded`: it is JSON text, scalars included."""
+    def __call__(
+        self, text: str, *, shape: Shape = CONTENT, encoded: bool = False, recall: bool = False
+    ) -> str:
+        """Return the text to store.
+
+        `encoded`: it is JSON text, scalars included. `recall`: the next such document will repeat
+        most texts of this one, as checkpoints do; they are looked up instead of searched again.
+        """
         found = try_parse(text) if encoded else None
         value = found[0] if found is not None else container_in(text)
         if value is None:
             return text if found is not None else self._rules(text)
         holder: list[JsonValue] = [value]
-        _Walk(self._rules, nested=True).run(holder, shape)
+        walk = _Walk(self._rules, nested=True, known=self._known if recall else None)
+        walk.run(holder, shape)
+        if recall:
+            self._known = walk.seen
         return in_pieces(holder[0])
 
 
@@ -124,9 +138,13 @@ def in_pieces(value: JsonValue, levels: int = 3) -> str:
 class _Walk:
     """One walk over one document. `n_changes` counts what was replaced."""
 
-    def __init__(self, rules: Callable[[str], str], *, nested: bool = False) -> None:
+    def __init__(
+        self, rules: Callable[[str], str], *, nested: bool = False, known: Recall | None = None
+    ) -> None:
         self._rules = rules
         self._nested = nested
+        self._known = known
+        self.seen: Recall = {}
         self._todo: list[tuple[JsonValue, Shape]] = []
         self.n_changes = 0
 
@@ -163,7 +181,7 @@ class _Walk:
         if isinstance(value, str):
             if isinstance(shape, Base64) and _BASE64.match(value):
                 return value
-            return self._counted(value, self._text(value, encoded=isinstance(shape, _Encoded)))
+            return self._counted(value, self._recalled(value, isinstance(shape, _Encoded)))
         if isinstance(value, dict | list):
             self._todo.append((value, shape))
         return value
@@ -173,6 +191,18 @@ class _Walk:
             return before
         self.n_changes += 1
         return after
+
+    def _recalled(self, text: str, encoded: bool) -> str:
+        if self._known is None or len(text) < _WORTH_RECALLING:
+            return self._text(text, encoded=encoded)
+        key = (text, encoded)
+        masked = self._known.get(key)
+        if masked is None:
+            masked = self.seen.get(key)
+        if masked is None:
+            masked = self._text(text, encoded=encoded)
+        self.seen[key] = masked
+        return masked
 
     def _text(self, text: str, *, encoded: bool) -> str:
         if not self._nested:

@@ -75,6 +75,6 @@ class RedactingStore:
     def _masked(self, key: str, value: str, metadata: JsonObject | None) -> str:
         facts = metadata or {}
         if is_checkpoint_key(key) or facts.get("namespace") == "checkpoint":
-            return self._redact(value, shape=CHECKPOINT)
+            return self._redact(value, shape=CHECKPOINT, recall=True)
         encoded = facts.get("sharedMemoryValueEncoding") == "json"
         return self._redact(value, shape=CONTENT, encoded=encoded)

@@ -34,7 +34,9 @@ def checkpoint(rng: random.Random) -> str:
     message = {"role": "assistant", "content": [{"type": "text", "text": text}, call]}
     result = {"messages": [message] * 4, "toolCalls": [], "output": text}
     n = SIZE // len(json.dumps(result, ensure_ascii=False).encode())
-    rows = [{"taskId": f"t{i}", "agentResult": result} for i in range(n)]
+    rows = [
+        {"taskId": f"t{i}", "agentResult": {**result, "output": f"{i} {text}"}} for i in range(n)
+    ]
     return json.dumps({"version": 4, "completedTaskResults": rows}, ensure_ascii=False)
 
 
@@ -69,6 +71,9 @@ def main() -> None:
     measure("prose, strict", strict, prose_text)
     measure("prose, store value", mask, prose_text)
     measure("checkpoint", lambda t: mask(t, shape=CHECKPOINT), document)
+    again = ValueRedactor()
+    again(document, shape=CHECKPOINT, recall=True)
+    measure("checkpoint, next save", lambda t: again(t, shape=CHECKPOINT, recall=True), document)
     measure("JSON in a string", mask, json.dumps({"value": document}))
     measure("hex, one word", strict, "a1" * (SIZE // 2))
     measure("one word and a sign", strict, "a" * SIZE + "token=x")

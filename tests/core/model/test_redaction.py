@@ -307,6 +307,16 @@ class TestCheckpointShape:
         assert got[2]["value"] == "password=[redacted]"
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(TEXTS, max_size=4), min_size=1, max_size=4))
+def test_what_is_recalled_is_what_would_be_found(documents):
+    recalling = ValueRedactor()
+    for texts in documents:
+        long = [t * (1 + 64 // max(1, len(t))) for t in texts]
+        document = json.dumps({"a": long, "b": {"c": long[:1]}})
+        assert recalling(document, recall=True) == mask(document)
+
+
 def test_a_pattern_that_is_none_is_refused():
     with pytest.raises(InvalidInput) as caught:
         compile_patterns(["ok", "(unclosed"])
