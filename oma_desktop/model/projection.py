@@ -206,8 +206,20 @@ def _oddities(facts: RunFacts, saved_at: datetime | None, now: datetime) -> Iter
 def _tasks(facts: RunFacts) -> Iterator[TaskView]:
     results = {text_at(r, "taskId"): r for r in objects_at(facts.snapshot, "completedTaskResults")}
     effects = known_effects(facts.pending.values())
+    added = _added_by(facts.snapshot)
     for id_, task in facts.tasks.items():
-        yield _task(facts, id_, task, results.get(id_, {}), effects)
+        view = _task(facts, id_, task, results.get(id_, {}), effects)
+        yield replace(view, added_by=added[id_]) if id_ in added else view
+
+
+def _added_by(snapshot: JsonObject) -> dict[str, int]:
+    """Return which plan revision added a task, for those that one added (formats.md 7.5)."""
+    return {
+        id_: whole_at(revision, "version")
+        for revision in objects_at(object_at(snapshot, "queue"), "planRevisions")
+        for id_ in object_at(revision, "addedTasks").values()
+        if isinstance(id_, str)
+    }
 
 
 def _task(

@@ -278,6 +278,13 @@ def test_replaced_tasks_are_told_apart_from_failed_and_skipped_ones() -> None:
     }
 
 
+def test_tasks_of_a_plan_revision_name_it() -> None:
+    run = run_of("f2_recovery_midrun")
+    added = {t.title for t in run.tasks if t.added_by == 1}
+    assert added == {"Mirror search", "Analyse mirror", "Report v2"}
+    assert task_of(run, "Side study").added_by is None
+
+
 def test_an_unreachable_task_is_blocked_and_named() -> None:
     run = run_of("f4_recovery_orphan_blocked")
     assert task_of(run, "Step 3").state is TaskState.BLOCKED
