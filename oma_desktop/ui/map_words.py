@@ -15,8 +15,6 @@ from oma_desktop.viewmodel.graph import Heard
 from oma_desktop.viewmodel.graph_nodes import MapNode
 from oma_desktop.viewmodel.tools import n_open
 
-_BUSY = (TaskState.RUNNING, TaskState.NEEDS_YOU)
-
 
 class NodeText(NamedTuple):
     """The lines of a near node. `is_live`: the last one is in no file yet."""
@@ -38,12 +36,15 @@ def node_text(node: MapNode, heard: Heard | None, now: datetime) -> NodeText:
 
 
 def second_line(task: TaskView, now: datetime) -> str:
-    """Return agent and, while it works, for how long; of replaced tasks what took their place."""
+    """Return agent and, while it works, for how long; of replaced tasks what took their place.
+
+    For how long a finished task worked is in no file: only when it changed last.
+    """
     if task.state is TaskState.REPLACED:
         number = task.recovered_by or task.superseded_by
         return tr("replaced by revision {n}", n=number) if number else tr("replaced")
     agent = task.assignee or tr("no agent yet")
-    if task.state in _BUSY and task.updated_at is not None:
+    if task.state is TaskState.RUNNING and task.updated_at is not None:
         return dotted(agent, elapsed_text(task.updated_at, now))
     return agent
 

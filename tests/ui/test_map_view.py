@@ -332,7 +332,7 @@ def test_what_nodes_say(page):
         "t7": ("analyst", "36 months"),
         "t8": ("analyst · 08:31", "turn 7"),
         "t9": ("analyst", "Failed · HTTP 403: key has no access to CNY/EUR 2026"),
-        "t10": ("writer · 06:11", "Needs you · 6 min"),
+        "t10": ("writer", "Needs you · 6 min"),
         "t11": ("analyst", "Waiting for 2"),
         "t12": ("analyst", "Blocked by Exchange rates"),
         "t14": ("writer", "Waiting for 3"),
