@@ -16,6 +16,7 @@ from oma_desktop.store.origin import Origin
 from oma_desktop.ui.approval_inbox import InboxPanel
 from oma_desktop.ui.main_window import MainWindow
 from oma_desktop.ui.map_view import MapView
+from oma_desktop.ui.outline_view import OutlineView
 from oma_desktop.viewmodel.approvals import Inbox
 from oma_desktop.viewmodel.feed import Feed
 from oma_desktop.viewmodel.selection import Selection
@@ -50,12 +51,14 @@ class Workbench:
         self.map = MapView(
             self.feed, self.selection, now=clock.now, offload=Offloader(supervisor, lanes)
         )
+        self.outline = OutlineView(self.feed, self.selection)
         self.window = MainWindow(
             self.feed,
             self.session,
             self.selection,
             clock=clock,
             map_view=self.map,
+            outline_view=self.outline,
             inbox=self.panel,
             layout_path=layout_path,
         )
@@ -74,12 +77,19 @@ class Workbench:
         self.map.opened.connect(self._show_inspector)
         self.map.conversation_requested.connect(self._show_conversation)
         self.map.outline_requested.connect(self._show_outline)
+        self.outline.review_requested.connect(self.desk.review)
+        self.outline.opened.connect(self._show_inspector)
+        self.outline.conversation_requested.connect(self._show_conversation)
+        self.outline.map_requested.connect(self._show_map)
 
     def _show_inspector(self) -> None:
         self.window.keys.show_dock("inspector")
 
     def _show_conversation(self) -> None:
         self.window.keys.show_view("conversation")
+
+    def _show_map(self) -> None:
+        self.window.keys.show_view("map")
 
     def _show_outline(self) -> None:
         self.window.keys.show_view("outline")
