@@ -27,8 +27,9 @@ _STRICT_UNQUOTED: Final = re.compile(rf"{_RUN}((?:\\*+[\"'])?+){_SIGN}(?!\\*+[\"
 _LETTER: Final = re.compile("[A-Za-z_]")
 _WORD: Final = re.compile("[A-Za-z0-9_]")
 _DELIMITER: Final = re.compile(r"[,;}\]\n\r]")
-_BETWEEN: Final = re.compile(rf"[^A-Za-z0-9_.\-\"':=\\{SPACES[1:-1]}]")
-"""A character that stands in no name, quote, sign or space: a text may be cut behind it."""
+_RUN_BEGINS: Final = re.compile(rf"(?<!{_CHARS}){_CHARS}")
+_WHOLE_RUN: Final = re.compile(rf"{_CHARS}++")
+_NAME_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 def quoted(text: str) -> Iterator[Hit]:
@@ -82,11 +83,26 @@ def unquoted_strict(text: str) -> Iterator[Hit]:
 
 
 def _sites(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Yield every place where a name and a sign stand, in windows that cut no such place."""
+    """Yield every place where a name and a sign stand, in windows that cut no such place.
+
+    A window ends before a name begins; its first character is shown too, it may be the value.
+    """
     at = 0
     while at < len(text):
         cut = _cut(text, at + WINDOW)
-        while (site := pattern.search(text, at, cut)) is not None:
+        if cut - at > 2 * WINDOW:
+            word = _WHOLE_RUN.match(text, at)
+            if word is not None and word.end() - at > WINDOW:
+                # A search would try every place of a giant word after the first.
+                site = pattern.match(text, at, cut + 1)
+                if site is not None:
+                    yield site
+                at = word.end()
+                continue
+            piece = text[at : at + WINDOW]
+            giant = at + len(piece.rstrip(_NAME_CHARS))
+            cut = giant if at < giant < at + len(piece) else cut
+        while (site := pattern.search(text, at, cut + 1)) is not None:
             yield site
             at = site.end(1)  # what follows the name may begin the next one
         at = cut
@@ -94,9 +110,9 @@ def _sites(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
 
 def _cut(text: str, at: int) -> int:
     while at < len(text):
-        found = _BETWEEN.search(text, at, at + WINDOW)
+        found = _RUN_BEGINS.search(text, at, at + WINDOW)
         if found is not None:
-            return found.end()
+            return found.start()
         at += WINDOW
     return len(text)
 

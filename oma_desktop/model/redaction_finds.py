@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 REDACTED: Final = "[redacted]"
 SPACES: Final = "[\\t\\n\\v\\f\\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
-WINDOW: Final = 1 << 18
+WINDOW: Final = 1 << 16
 
 Hit: TypeAlias = tuple[int, int, str]
 """Start, end and replacement of one secret."""

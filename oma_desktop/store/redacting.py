@@ -15,15 +15,16 @@ from oma_desktop.model.keys import is_checkpoint_key
 from oma_desktop.model.redaction import compile_patterns
 from oma_desktop.model.redaction_shapes import CHECKPOINT
 from oma_desktop.model.redaction_values import CONTENT, ValueRedactor
+from oma_desktop.store.enlisting import EnlistingStore
 from oma_desktop.store.memory import BatchingStore, ExpiringStore, MemoryStore, StoreEntry
 
 
 class RedactingStore:
     """Redacts the value on `set` and `set_with_expiry`; keys, metadata and reads pass through.
 
-    `set_with_expiry` and `batch` are there only when the inner store has them, `compare_and_set`
-    never. `patterns` are expressions of the caller, applied after the rules. Raises InvalidInput
-    REDACT_PATTERN_INVALID.
+    `set_with_expiry`, `batch` and `enlist` are there only when the inner store has them,
+    `compare_and_set` and ways around `set` never. `patterns` are expressions of the caller,
+    applied after the rules. Raises InvalidInput REDACT_PATTERN_INVALID.
     """
 
     def __init__(self, inner: MemoryStore, *, patterns: Sequence[str] = ()) -> None:
@@ -33,6 +34,8 @@ class RedactingStore:
             self.set_with_expiry = self._set_with_expiry
         if isinstance(inner, BatchingStore):
             self.batch = self._batch
+        if isinstance(inner, EnlistingStore):
+            self.enlist = inner.enlist
 
     @property
     def path(self) -> object:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oma_desktop.model import redaction_assignments, redaction_finds, redaction_names
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_text import parse, stringify
 from oma_desktop.model.redaction import (
@@ -175,6 +176,17 @@ def test_the_linear_rules_do_what_the_expressions_say(text):
 def test_p18_malformed_secrets_are_redacted_more(text, expected):
     assert strict(text) == expected
     assert strict(expected) == expected, "a fixed point"
+
+
+@settings(max_examples=500, deadline=None)
+@given(TEXTS, st.integers(1, 9))
+def test_windows_cut_nothing(text, window):
+    whole = redact_text(text), strict(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redaction_finds, "WINDOW", window)
+        patch.setattr(redaction_assignments, "WINDOW", window)
+        patch.setattr(redaction_names, "_PIECE", window)
+        assert (redact_text(text), strict(text)) == whole
 
 
 @settings(max_examples=300, deadline=None)

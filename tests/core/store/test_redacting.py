@@ -14,6 +14,7 @@ from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.in_memory import InMemoryStore
 from oma_desktop.store.ledger import ApprovalLedger
 from oma_desktop.store.memory import AtomicStore, BatchingStore, ExpiringStore
+from oma_desktop.store.ready_text import ReadyStore
 from oma_desktop.store.redacting import RedactingStore
 from tests.contract.test_memory_store import Ticking
 
@@ -60,6 +61,7 @@ def test_capabilities_are_those_of_the_inner_store_without_compare_and_set(
     assert not hasattr(store, "compare_and_set")
     assert isinstance(store, ExpiringStore)
     assert isinstance(store, BatchingStore)
+    assert not isinstance(store, ReadyStore), "ready pieces would pass by"
     bare = RedactingStore(Bare())
     assert not isinstance(bare, ExpiringStore | AtomicStore | BatchingStore)
     assert not ApprovalLedger(store, clock=Ticking()).can_decide
