@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import sys
 
 import pytest
 
@@ -68,3 +69,11 @@ def postgres_server():
     yield server
     server.stop()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _close_stores_of_databases():
+    """Close what a test opened with `tests.databases.opened`."""
+    yield
+    if "tests.databases" in sys.modules:
+        sys.modules["tests.databases"].close_opened()

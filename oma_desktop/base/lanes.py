@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import ParamSpec, TypeVar, cast
+from typing import Final, ParamSpec, TypeVar, cast
 
+_WATCHED_AT_ONCE: Final = 4
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -15,12 +16,14 @@ R = TypeVar("R")
 class Lanes:
     """`store`: every write and fsync, in submission order. `work`: tails, decoding, layout.
 
+    `watch` exists where a database is open: its notices must not keep the others waiting.
     Invariant: no other thread of ours exists but watchdog's and the window's own.
     """
 
     def __init__(self) -> None:
         self._store = ThreadPoolExecutor(1, thread_name_prefix="oma-store")
         self._work = ThreadPoolExecutor(2, thread_name_prefix="oma-work")
+        self._watch: ThreadPoolExecutor | None = None
         self._begun: set[Future[object]] = set()
 
     @property
@@ -42,6 +45,13 @@ class Lanes:
         future.add_done_callback(self._begun.discard)
         return await asyncio.wrap_future(future)
 
+    async def watch(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Wait for the notices of a database, for a second at most; threads exist only for them."""
+        if self._watch is None:
+            self._watch = ThreadPoolExecutor(_WATCHED_AT_ONCE, thread_name_prefix="oma-watch")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._watch, lambda: fn(*args, **kwargs))
+
     def close(self, timeout_s: float = 5.0) -> bool:
         """Finish what the store lane was given, drop queued computing; wait at most `timeout_s`.
 
@@ -49,5 +59,7 @@ class Lanes:
         exit, so the caller leaves with `os._exit` (cases s26).
         """
         self._work.shutdown(wait=False, cancel_futures=True)
+        if self._watch is not None:
+            self._watch.shutdown(wait=False, cancel_futures=True)
         self._store.shutdown(wait=False)
         return not wait(list(self._begun), timeout_s).not_done

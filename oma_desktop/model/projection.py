@@ -70,11 +70,13 @@ def project_store(
     modified_at: datetime | None,
     size: int,
     now: datetime,
+    owners: Mapping[str, Owner] | None = None,
 ) -> StoreView:
     """Return the picture of one store.
 
-    `owner` is what the lock file says; `read_at` when the bytes were read; `now` judges only
-    whether times in the file lie in the future. Never raises on any container.
+    `owner` is what the lock file says; `owners`, for a database, what the lease of each run says;
+    `read_at` when the bytes were read; `now` judges only whether times in the file lie in the
+    future. Never raises on any container.
     """
     approvals_of_store = read_ledger(container)
     loaded = [
@@ -82,12 +84,12 @@ def project_store(
         for entry in container.entries
         if is_checkpoint_key(entry.key)
     ]
-    loaded = _give_writer(loaded, owner)
+    loaded = _give_writer(loaded, owner) if owners is None else [_led(r, owners) for r in loaded]
     runs = {r.key: (r.facts, r.snapshot) for r in loaded if r.facts and r.snapshot}
     approvals = tuple(approval_views(approvals_of_store, runs))
     return StoreView(
         path=path,
-        runs=tuple(_run(r, owner, approvals, now=now) for r in loaded),
+        runs=tuple(_owned_run(r, owner, owners, approvals, now=now) for r in loaded),
         approvals=approvals,
         owner=owner,
         size=size,
@@ -144,9 +146,31 @@ def _give_writer(loaded: list[Loaded], owner: Owner) -> list[Loaded]:
     ]
 
 
+def _led(loaded: Loaded, owners: Mapping[str, Owner]) -> Loaded:
+    """Tell whether a run has a living writer, where every run has a lease of its own."""
+    owner = owners.get(loaded.key)
+    if loaded.facts is None or owner is None or owner.kind not in LIVE_OWNERS:
+        return loaded
+    return replace(loaded, facts=replace(loaded.facts, live=True))
+
+
 def _saved_since(facts: RunFacts, since: datetime | None) -> bool:
     saved_at = moment_at(facts.snapshot, "createdAt")
     return since is None or saved_at is None or saved_at >= since
+
+
+def _owned_run(
+    loaded: Loaded,
+    owner: Owner,
+    owners: Mapping[str, Owner] | None,
+    approvals: tuple[ApprovalView, ...],
+    *,
+    now: datetime,
+) -> RunView:
+    if owners is None:
+        return _run(loaded, owner, approvals, now=now)
+    own = owners.get(loaded.key, owner)
+    return replace(_run(loaded, own, approvals, now=now), owner=own)
 
 
 def _run(

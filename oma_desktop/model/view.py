@@ -233,6 +233,8 @@ class RunView:
     n_open_approvals: int = 0
     memory_keys: int = 0
     problems: tuple[Problem, ...] = ()
+    owner: Owner | None = None
+    """Who may write this run, where every run has a writer of its own (databases)."""
 
     @property
     def n_done(self) -> int:
@@ -261,6 +263,11 @@ class StoreView:
     problems: tuple[Problem, ...] = ()
     shared_memory_keys: tuple[str, ...] = ()
     revision: int = 0
+
+    def owner_of(self, key: str) -> Owner:
+        """Return who may write a run: its own writer, else the one of the whole store."""
+        own = next((run.owner for run in self.runs if run.key == key), None)
+        return own or self.owner
 
 
 @dataclass(frozen=True, slots=True)

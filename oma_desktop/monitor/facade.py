@@ -23,12 +23,20 @@ from oma_desktop.model.errors import NotFound, OmaError, WatchUnavailable
 from oma_desktop.model.resume import ResumePlan
 from oma_desktop.model.view import ConversationView, Effect, RunRef, RunState, StoreView
 from oma_desktop.monitor.catalog import Catalog, Found, may_be_store
+from oma_desktop.monitor.dbwatch import DatabaseFollower, DatabaseWatch
 from oma_desktop.monitor.debounce import Debounce
 from oma_desktop.monitor.follower import Follower
 from oma_desktop.monitor.jobs import CallJob, ConversationJob, PlanJob
 from oma_desktop.monitor.ownership import Look, look_at
 from oma_desktop.monitor.reader import Reader
 from oma_desktop.monitor.watcher import Watcher
+from oma_desktop.store.address import (
+    DatabaseAddress,
+    StoreAddress,
+    is_database,
+    parse_address,
+)
+from oma_desktop.store.file_calls import FileStamp
 
 SWEEP_S: Final = 2.0
 """Events are only hints (ux.md C2): every file is looked at this often all the same."""
@@ -93,6 +101,7 @@ class Monitor:
         self._roots: dict[str, _Root] = {}
         self._files: set[str] = set()
         self._followers: dict[str, Follower] = {}
+        self._databases: dict[str, DatabaseWatch] = {}
         self._n_silent = 0
         self._heard = False
         self._closed = False
@@ -101,7 +110,13 @@ class Monitor:
     # -- what a person opened ------------------------------------------------------------------
 
     def add(self, path: str) -> None:
-        """Follow a store file, or every store below a folder. Twice is once."""
+        """Follow a store file, every store below a folder, or a store in a database.
+
+        Twice is once. Raises InvalidInput for an address that is none.
+        """
+        if is_database(path):
+            self._add_database(parse_address(path))
+            return
         path = os.path.abspath(path)  # noqa: PTH100 - paths of views are strings
         if path in self._roots or path in self._files or self._closed:
             return
@@ -127,7 +142,12 @@ class Monitor:
             self.look_again()
 
     def remove(self, path: str) -> None:
-        """Follow a file or folder no longer; nothing on disk changes."""
+        """Follow a file, folder or database no longer; nothing in it changes."""
+        watch = self._databases.pop(path, None)
+        if watch is not None:
+            self._spawn(watch.close(), f"unwatch {path}")
+            self._drop(path)
+            return
         path = os.path.abspath(path)  # noqa: PTH100
         root = self._roots.pop(path, None)
         if root is not None:
@@ -140,6 +160,9 @@ class Monitor:
 
     def hint(self, path: str) -> None:
         """This process has written the store at `path`: look again."""
+        if (watch := self._databases.get(path)) is not None:
+            watch.look_again()
+            return
         follower = self._followers.get(os.path.abspath(path))  # noqa: PTH100
         if follower is not None:
             follower.written_here()
@@ -150,6 +173,8 @@ class Monitor:
         """Look at everything now."""
         for follower in self._followers.values():
             follower.look_again()
+        for watch in self._databases.values():
+            watch.look_again()
         for root in self._roots.values():
             root.scan.ask()
 
@@ -162,21 +187,23 @@ class Monitor:
 
     async def conversation(self, ref: RunRef, task_id: str) -> ConversationView:
         """Read the messages of one task. Raises StoreError or NotFound."""
-        job = ConversationJob(ref.store, ref.key, task_id, live=self._is_live(ref))
+        job = ConversationJob(
+            ref.store, ref.key, task_id, live=self._is_live(ref), address=_address(ref)
+        )
         return await self._reader.conversation(job, size=self._size(ref.store))
 
     async def call_detail(
         self, ref: RunRef, task_id: str, call_id: str, *, round_: int | None = None
     ) -> CallDetail:
         """Read whole input and output of one call. Raises StoreError or NotFound."""
-        job = CallJob(ref.store, ref.key, task_id, call_id, round_)
+        job = CallJob(ref.store, ref.key, task_id, call_id, round_, _address(ref))
         return await self._reader.call(job, size=self._size(ref.store))
 
     async def resume_plan(
         self, ref: RunRef, *, effects: Mapping[str, Effect] | None = None
     ) -> ResumePlan:
         """Compute what a restore would do. Raises StoreError or NotFound."""
-        job = PlanJob(ref.store, ref.key, effects)
+        job = PlanJob(ref.store, ref.key, effects, _address(ref))
         return await self._reader.plan(job, size=self._size(ref.store))
 
     async def close(self) -> None:
@@ -186,6 +213,7 @@ class Monitor:
             root.scan.close()
         for follower in self._followers.values():
             follower.close()
+        await asyncio.gather(*(watch.close() for watch in self._databases.values()))
         await self._watcher.close()
         await self._reader.close()
 
@@ -197,7 +225,7 @@ class Monitor:
     def _size(self, path: str) -> int:
         """Return the size at the last look; a store nobody follows counts as big."""
         follower = self._followers.get(path)
-        if follower is None and not os.path.isfile(path):  # noqa: PTH113
+        if follower is None and not is_database(path) and not os.path.isfile(path):  # noqa: PTH113
             raise NotFound("STORE_MISSING", path=path)
         return follower.size if follower else 1 << 40
 
@@ -218,6 +246,31 @@ class Monitor:
         )
         self._followers[path].look_again()
 
+    def _add_database(self, address: StoreAddress) -> None:
+        if not isinstance(address, DatabaseAddress) or self._closed:
+            return
+        if address.text in self._databases:
+            return
+        follower = DatabaseFollower(
+            address.text,
+            clock=self._clock,
+            supervisor=self._supervisor,
+            lanes=self._lanes,
+            reader=self._reader,
+            gate=self._gate,
+            on_view=self._on_view,
+            on_gone=self._on_vanished,
+        )
+        self._followers[address.text] = follower
+        self._databases[address.text] = DatabaseWatch(
+            address,
+            follower,
+            clock=self._clock,
+            lanes=self._lanes,
+            supervisor=self._supervisor,
+            on_deaf=self._on_trouble,
+        )
+
     def _drop(self, path: str) -> None:
         follower = self._followers.pop(path, None)
         if follower is not None:
@@ -232,7 +285,7 @@ class Monitor:
 
     def _wanted(self) -> set[str]:
         stores = (root.stores for root in self._roots.values())
-        return self._files.union(*stores)
+        return self._files.union(self._databases, *stores)
 
     def _is_below_root(self, path: str) -> bool:
         return any(path == r or path.startswith(r + os.sep) for r in self._roots)
@@ -304,7 +357,7 @@ class Monitor:
 
     async def _sweep(self) -> None:
         missed = False
-        for paths in _batches(list(self._followers)):
+        for paths in _batches([p for p in self._followers if p not in self._databases]):
             looks = await self._lanes.work(self._look_at_all, paths)
             for path, look in zip(paths, looks, strict=True):
                 follower = self._followers.get(path)
@@ -319,7 +372,8 @@ class Monitor:
     def _is_settled(self, look: Look) -> bool:
         """Whether the version is old enough for its event to have come."""
         now_ns = int(self._clock.now().timestamp() * 1e9)
-        return look.stamp is not None and now_ns - look.stamp.mtime_ns > _SETTLED_NS
+        stamp = look.stamp
+        return isinstance(stamp, FileStamp) and now_ns - stamp.mtime_ns > _SETTLED_NS
 
     def _note_silence(self, *, missed: bool) -> None:
         """Count sweeps that found a change while no event at all came since the last one."""
@@ -342,6 +396,11 @@ class Monitor:
 
     def _spawn(self, work: Coroutine[object, object, None], name: str) -> None:
         self._supervisor.spawn(work, name=name)
+
+
+def _address(ref: RunRef) -> StoreAddress | None:
+    """Return the address with its login where the store is a database."""
+    return parse_address(ref.store) if is_database(ref.store) else None
 
 
 def _batches(items: list[str]) -> Iterator[list[str]]:

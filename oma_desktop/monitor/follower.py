@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -22,9 +22,16 @@ from oma_desktop.model.problem import problem_of
 from oma_desktop.model.view import Owner, OwnerKind, Problem, StoreView
 from oma_desktop.monitor.debounce import Debounce
 from oma_desktop.monitor.jobs import StoreJob, modified_at
-from oma_desktop.monitor.ownership import NOT_KNOWN, Look, is_same_owner, look_at
+from oma_desktop.monitor.ownership import (
+    NOT_KNOWN,
+    Look,
+    are_same_owners,
+    is_same_owner,
+    look_at,
+)
 from oma_desktop.monitor.reader import Reader
-from oma_desktop.store.file_calls import FileStamp
+from oma_desktop.store.access import Stamp
+from oma_desktop.store.address import StoreAddress
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +65,7 @@ class Follower:
     ) -> None:
         self.path = path
         self.view: StoreView | None = None
+        self._address: StoreAddress | None = None
         self._clock = clock
         self._lanes = lanes
         self._reader = reader
@@ -67,8 +75,10 @@ class Follower:
         self._debounce = Debounce(
             self._refresh, name=f"follow {path}", clock=clock, supervisor=supervisor
         )
-        self._stamp: FileStamp | None = None
+        self._stamp: Stamp | None = None
         self._owner = NOT_KNOWN
+        self._owners: Mapping[str, Owner] | None = None
+        self._troubled = False
         self._ours = False
         self._foreign_until = 0.0
         self._lock_seen_at = float("-inf")
@@ -121,8 +131,11 @@ class Follower:
             self._publish_failure(Problem("PICTURE_FAILED", "error", facts={"error": repr(error)}))
 
     async def _read_if_changed(self) -> None:
-        look = await self._lanes.work(look_at, self.path, clock=self._clock)
-        if look.trouble:
+        look = await self._look()
+        self._troubled |= bool(look.trouble or look.error)
+        if look.error is not None:
+            self._publish_failure(problem_of(look.error, ""))
+        elif look.trouble:
             facts: JsonObject = {"path": self.path, "reason": look.trouble}
             self._publish_failure(Problem("STORE_UNREADABLE", "error", facts=facts))
         elif look.stamp is None:
@@ -131,17 +144,24 @@ class Follower:
             self._missing_since = None
             self._note_writer(look)
             owner = self._effective(look)
-            is_known = self.view is not None and look.stamp == self._stamp
-            if not is_known or not is_same_owner(owner, self._owner):
-                await self._read(look.stamp, owner)
+            is_known = self.view is not None and look.stamp == self._stamp and not self._troubled
+            is_owned = is_same_owner(owner, self._owner)
+            if not is_known or not is_owned or not are_same_owners(look.owners, self._owners):
+                await self._read(look, owner)
 
-    async def _read(self, stamp: FileStamp, owner: Owner) -> None:
-        job = StoreJob(self.path, owner, self._clock.now())
+    async def _look(self) -> Look:
+        return await self._lanes.work(look_at, self.path, clock=self._clock)
+
+    async def _read(self, look: Look, owner: Owner) -> None:
+        job = StoreJob(
+            self.path, owner, self._clock.now(), owners=look.owners, address=self._address
+        )
         self._ours = False
-        reading = await self._reader.store(job, size=stamp.size)
+        reading = await self._reader.store(job, size=look.stamp.size if look.stamp else 0)
         if reading.stamp is None:
             return self._missing()
         self._stamp, self._owner, self._n_retries = reading.stamp, owner, 0
+        self._owners, self._troubled = look.owners, False
         self._publish(reading.view)
         return None
 
@@ -161,7 +181,7 @@ class Follower:
 
     async def _failed(self, error: OmaError) -> None:
         """Read a young file again for about a second: it may be half written (cases s23)."""
-        look = await self._lanes.work(look_at, self.path, clock=self._clock)
+        look = await self._look()
         at = modified_at(look.stamp)
         if self._n_retries < RETRIES and at is not None and self._clock.now() - at < YOUNG:
             self._n_retries += 1
@@ -170,6 +190,7 @@ class Follower:
             return
         self._n_retries = 0
         self._stamp = look.stamp
+        self._troubled |= self._address is not None  # a server that answers again is asked again
         self._publish_failure(problem_of(error, ""))
 
     def _missing(self) -> None:

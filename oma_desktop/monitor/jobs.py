@@ -7,7 +7,7 @@ returns views only: documents never leave the place where they were parsed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -22,8 +22,9 @@ from oma_desktop.model.projection import Loaded, load_run, project_store
 from oma_desktop.model.resume import ResumePlan
 from oma_desktop.model.resume_rules import resume_plan
 from oma_desktop.model.view import ConversationView, Effect, Owner, StoreView
+from oma_desktop.store.access import Stamp, read_store
+from oma_desktop.store.address import StoreAddress
 from oma_desktop.store.file_calls import FileStamp
-from oma_desktop.store.file_reading import read_container
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class StoreReading:
     """A picture and the stamp of exactly the version it shows; no stamp: there was no file."""
 
     view: StoreView
-    stamp: FileStamp | None
+    stamp: Stamp | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,14 @@ class StoreJob:
     path: str
     owner: Owner
     now: datetime
+    owners: Mapping[str, Owner] | None = None
+    """The writer of every run, for a database."""
+    address: StoreAddress | None = field(default=None, repr=False)
+    """With the login, which the worker process does not know by itself."""
 
     def run(self) -> StoreReading:
         """Raises Corrupt, SchemaTooNew or StoreError."""
-        container, stamp = read_container(Path(self.path))
+        container, stamp = read_store(self.address or Path(self.path))
         view = project_store(
             container,
             path=self.path,
@@ -53,6 +58,7 @@ class StoreJob:
             modified_at=modified_at(stamp),
             size=stamp.size if stamp else 0,
             now=self.now,
+            owners=self.owners,
         )
         return StoreReading(view, stamp)
 
@@ -65,10 +71,11 @@ class ConversationJob:
     key: str
     task_id: str
     live: bool = False
+    address: StoreAddress | None = field(default=None, repr=False)
 
     def run(self) -> ConversationView:
         """Raises what reading raises, and NotFound."""
-        container, loaded = _load(self.path, self.key)
+        container, loaded = _load(self.address or Path(self.path), self.key)
         rows = valid_rows(read_ledger(container))
         return conversation(_snapshot(loaded), self.task_id, rows=rows, live=self.live)
 
@@ -82,10 +89,11 @@ class CallJob:
     task_id: str
     call_id: str
     round: int | None = None
+    address: StoreAddress | None = field(default=None, repr=False)
 
     def run(self) -> CallDetail:
         """Raises what reading raises, and NotFound."""
-        _, loaded = _load(self.path, self.key)
+        _, loaded = _load(self.address or Path(self.path), self.key)
         found = call_detail(_snapshot(loaded), self.task_id, self.call_id, round_=self.round)
         if found is None:
             raise NotFound("CALL_NOT_FOUND", path=self.path, call=self.call_id)
@@ -99,10 +107,11 @@ class PlanJob:
     path: str
     key: str
     effects: Mapping[str, Effect] | None = None
+    address: StoreAddress | None = field(default=None, repr=False)
 
     def run(self) -> ResumePlan:
         """Raises what reading raises, and NotFound."""
-        container, loaded = _load(self.path, self.key)
+        container, loaded = _load(self.address or Path(self.path), self.key)
         rows = valid_rows(read_ledger(container))
         return resume_plan(_snapshot(loaded), rows, effects=self.effects, problems=loaded.problems)
 
@@ -111,16 +120,18 @@ Job: TypeAlias = StoreJob | ConversationJob | CallJob | PlanJob
 Answer: TypeAlias = StoreReading | ConversationView | CallDetail | ResumePlan
 
 
-def modified_at(stamp: FileStamp | None) -> datetime | None:
-    """Return the file's own time, aware UTC."""
-    return None if stamp is None else datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC)
+def modified_at(stamp: Stamp | None) -> datetime | None:
+    """Return the file's own time, aware UTC; a database has none."""
+    if not isinstance(stamp, FileStamp):
+        return None
+    return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC)
 
 
-def _load(path: str, key: str) -> tuple[Container, Loaded]:
-    container, _ = read_container(Path(path))
+def _load(address: StoreAddress, key: str) -> tuple[Container, Loaded]:
+    container, _ = read_store(address)
     loaded = load_run(container, key)
     if loaded is None:
-        raise NotFound("RUN_NOT_FOUND", path=path, key=key)
+        raise NotFound("RUN_NOT_FOUND", path=str(address), key=key)
     return container, loaded
 
 

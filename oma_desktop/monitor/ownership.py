@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from oma_desktop.model.errors import OmaError
 from oma_desktop.model.view import Owner, OwnerKind
+from oma_desktop.store.access import Stamp
 from oma_desktop.store.file_calls import FileStamp
+from oma_desktop.store.lease import LeaseState
 from oma_desktop.store.lock_file import LockKind, LockState, read_owner
 from oma_desktop.store.wall_clock import WallClock
 
@@ -19,11 +23,16 @@ NOT_KNOWN: Final = Owner(OwnerKind.NOT_KNOWN)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One glance at a store: the version on disk (None: no file) and its owner by the lock."""
+    """One glance at a store: the version there (None: no file) and its owner by the lock.
 
-    stamp: FileStamp | None
+    `owners` names the writer of every run of a database; `error` says why there was nothing to see.
+    """
+
+    stamp: Stamp | None
     owner: Owner
     trouble: str = ""
+    owners: Mapping[str, Owner] | None = None
+    error: OmaError | None = None
 
 
 def look_at(path: str, *, clock: WallClock) -> Look:
@@ -62,6 +71,17 @@ def owner_from(state: LockState) -> Owner:
         heartbeat_at=held.heartbeat_at,
         since=held.process_started_at,
     )
+
+
+def owner_of_lease(state: LeaseState) -> Owner:
+    """Translate a judged lease row."""
+    return owner_from(LockState(Path(), state.kind, state.owner))
+
+
+def are_same_owners(left: Mapping[str, Owner] | None, right: Mapping[str, Owner] | None) -> bool:
+    """Whether two looks at a database saw the same writers."""
+    a, b = left or {}, right or {}
+    return a.keys() == b.keys() and all(is_same_owner(a[run], b[run]) for run in a)
 
 
 def is_same_owner(left: Owner, right: Owner) -> bool:

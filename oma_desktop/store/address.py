@@ -70,7 +70,7 @@ def parse_address(text: str | StoreAddress) -> StoreAddress:
     address = _parse(text)
     with _guard:
         known = _known.get(address.text)
-        if known is not None and not address.secrets:
+        if known is not None and text == address.text:
             return known
         _known[address.text] = address
     return address
@@ -114,7 +114,7 @@ def _parse(text: str) -> DatabaseAddress:
         text=_text(parts, plain, kind, port=port, name=name, options=rest),
         kind=kind,
         name=name,
-        login=parts._replace(scheme=plain, query=urlencode(rest)).geturl(),
+        login=parts._replace(scheme=plain, query=urlencode(rest, quote_via=quote)).geturl(),
         secrets=tuple(s for p in secrets if p for s in (p, unquote(p))),
     )
 
@@ -138,7 +138,7 @@ def _text(
     kept = [(k, v) for k, v in options if k in _SHOWN_OPTIONS]
     if name != _DEFAULTS[kind]:
         kept.append((_NAMES[kind], name))
-    query = f"?{urlencode(kept)}" if kept else ""
+    query = f"?{urlencode(kept, quote_via=quote)}" if kept else ""
     return f"{scheme}://{user}{place}{path}{query}"
 
 

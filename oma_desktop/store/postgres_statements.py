@@ -102,7 +102,7 @@ WHERE """
 _DELETE: Final = "DELETE FROM {t} WHERE " + _THIS + "AND {fence} RETURNING {told}"
 _CLEAR: Final = """
 WITH gone AS (DELETE FROM {t} WHERE kind = 0 AND {fence} RETURNING 1)
-SELECT {told} FROM (SELECT count(*) FROM gone) AS done"""
+SELECT {told} FROM (SELECT count(*) FROM gone) AS done WHERE {fence}"""
 
 _LEASE_INSERT: Final = """
 INSERT INTO {t} (kind, key, value, created_at)

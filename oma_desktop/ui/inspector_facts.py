@@ -45,7 +45,7 @@ def run_facts(row: RunRow, run: RunView, store: StoreView, *, now: datetime) -> 
     facts = [
         Fact(tr("State"), words.run_word(row.state), states.text_role(row.state.value)),
         source_fact(run, store, now=now),
-        Fact(tr("Writer"), words.owner_sentence(store.owner)),
+        Fact(tr("Writer"), words.owner_sentence(store.owner_of(run.key))),
         Fact(tr("Attempt"), str(run.attempt)),
         Fact(tr("Tasks"), tr("{done} of {total} done", done=row.n_done, total=len(row.tasks))),
         Fact(tr("Tokens"), usage_text(run.usage)),

@@ -209,7 +209,7 @@ class ResumeDialog(QDialog):
         store = self.model.store
         text = ""
         if obstacle is not None and store is not None:
-            text = words.obstacle(obstacle, store.owner, n)
+            text = words.obstacle(obstacle, store.owner_of(self.model.run.key), n)
         elif obstacle is not None:
             text = tr("This run is no longer there.")
         self.why.say(text)

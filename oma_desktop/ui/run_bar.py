@@ -226,9 +226,9 @@ class RunBar(Retranslated):
     def _show_owner(self) -> None:
         ref = self._selection.run
         store = self._feed.store(ref.store) if ref is not None else None
-        if store is None:
+        if store is None or ref is None:
             return
-        owner = store.owner
+        owner = store.owner_of(ref.key)
         dashed = owner.kind in (OwnerKind.NO_WRITER, OwnerKind.NOT_KNOWN)
         self._owner.show_fact(
             words.owner_word(owner),

@@ -206,7 +206,7 @@ class ResumeModel(QObject):
             return Obstacle.GONE
         if not store.readable or not view.readable:
             return Obstacle.UNREADABLE
-        if store.owner.kind is OwnerKind.OTHER_PROCESS:
+        if store.owner_of(self.run.key).kind is OwnerKind.OTHER_PROCESS:
             return Obstacle.OWNED
         if self._feed.live(self.run) is not None:
             return Obstacle.RUNNING

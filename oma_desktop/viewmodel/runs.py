@@ -100,6 +100,7 @@ def run_row(store: StoreView, run: RunView, *, suspending: bool = False) -> RunR
     """Return the row of one run. `suspending` is known only for embedded runs."""
     state = RunState.SUSPENDING if suspending and run.state is RunState.RUNNING else run.state
     heard = run.saved_at or store.modified_at
+    owner = run.owner or store.owner
     ended = run.end.at if run.end is not None and run.end.at is not None else heard
     return RunRow(
         ref=RunRef(store.path, run.key),
@@ -112,8 +113,8 @@ def run_row(store: StoreView, run: RunView, *, suspending: bool = False) -> RunR
         heard_at=heard,
         started_at=run.started_at,
         ended_at=None if state in _LIVE else ended,
-        owner=store.owner.kind,
-        pid=store.owner.pid,
+        owner=owner.kind,
+        pid=owner.pid,
         readable=store.readable and run.readable,
         unreadable_since=store.unreadable_since,
     )

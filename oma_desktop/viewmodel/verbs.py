@@ -51,7 +51,7 @@ def _verbs_of_live(live: LiveRun) -> Verbs:
 def _why_no_restore(store: StoreView, run: RunView) -> Why:
     if not store.readable or not run.readable:
         return Why.UNREADABLE
-    if store.owner.kind is OwnerKind.OTHER_PROCESS:
+    if (run.owner or store.owner).kind is OwnerKind.OTHER_PROCESS:
         return Why.OTHER_WRITER
     return Why.FINISHED if run.state is RunState.OK else Why.FREE
 

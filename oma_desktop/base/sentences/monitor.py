@@ -17,6 +17,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("The first {n} stores found in it are shown, the others are not."),
         N_("Open a folder further down, or the store itself."),
     ),
+    "WATCH_DATABASE_POLLED": Sentence(
+        N_("The database {path} does not announce changes here."),
+        N_("It is asked twice a second instead; nothing is missed."),
+        N_("Connect to the server itself, without a pooler in between."),
+    ),
     "STORE_MISSING": Sentence(
         N_("There is no file {path} yet."),
         N_("A store appears here as soon as it is written."),

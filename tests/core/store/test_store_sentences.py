@@ -18,12 +18,12 @@ def codes(prefixes: str) -> set[str]:
     }
 
 
-CODES = codes("STORE|LOCK|REDACT")
+CODES = codes("STORE|LOCK")
 
 
 def test_codes_and_sentences_match() -> None:
     assert len(CODES) > 10
-    assert set(SENTENCES) == CODES
+    assert {c for c in SENTENCES if c.startswith(("STORE_", "LOCK_"))} == CODES
 
 
 def test_codes_and_sentences_of_databases_match() -> None:
