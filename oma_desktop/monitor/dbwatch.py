@@ -23,6 +23,7 @@ from oma_desktop.monitor.follower import Follower
 from oma_desktop.monitor.ownership import NO_WRITER, Look, owner_of_lease
 from oma_desktop.store.access import connect
 from oma_desktop.store.address import DatabaseAddress
+from oma_desktop.store.database import DatabaseStore, Notices
 from oma_desktop.store.lease import judge_lease
 
 WAIT_S: Final = 0.4
@@ -85,8 +86,8 @@ class DatabaseWatch:
         self._clock = clock
         self._lanes = lanes
         self._on_deaf = on_deaf
-        self._store = connect(address)
-        self._notices = self._store.notices()
+        self._store: DatabaseStore | None = None
+        self._notices: Notices | None = None
         self._deaf = False
         self._told = False
         self._asked = True
@@ -125,46 +126,40 @@ class DatabaseWatch:
 
     def _turn(self) -> Look | None:
         """On the watch lane: wait for a notice, then look where that is called for."""
+        if self._store is None or self._notices is None:
+            # Here and not on the loop: it imports the client library, which takes a second.
+            self._store = connect(self._address)
+            self._notices = self._store.notices()
         try:
-            return self._wait_and_look()
+            return self._wait_and_look(self._store, self._notices)
         finally:
             if self._closed:
                 self._shut()
 
-    def _wait_and_look(self) -> Look | None:
-        heard = self._wait()
+    def _wait_and_look(self, store: DatabaseStore, notices: Notices) -> Look | None:
+        heard = self._wait(notices)
         every = DEAF_POLL_S if self._deaf else POLL_S
         due = self._clock.monotonic() - self._looked_at >= every
         if not (heard or due or self._asked) or self._closed:
             return None
         self._asked = False
         self._looked_at = self._clock.monotonic()
-        return self._look()
+        return _look(store)
 
     def _shut(self) -> None:
-        self._notices.close()
-        self._store.close()
+        for connection in (self._notices, self._store):
+            if connection is not None:
+                connection.close()
 
-    def _wait(self) -> bool:
+    def _wait(self, notices: Notices) -> bool:
         wait_s = 0.0 if self._asked else WAIT_S
         try:
-            heard = self._notices.wait(wait_s)
+            heard = notices.wait(wait_s)
         except StoreError:
             self._deaf = True
             return False
         self._deaf = False
         return heard
-
-    def _look(self) -> Look:
-        try:
-            glance = self._store.glance()
-        except OmaError as error:
-            return Look(None, NO_WRITER, error=error)
-        owners = {
-            run: owner_of_lease(judge_lease(row, now=glance.now))
-            for run, row in glance.leases.items()
-        }
-        return Look(glance.stamp, NO_WRITER, owners=owners)
 
     def _tell(self) -> None:
         """Say once that only polling is left, if the server answers everything else."""
@@ -172,3 +167,14 @@ class DatabaseWatch:
         if self._deaf and not self._told and seen is not None and seen.readable:
             self._told = True
             self._on_deaf(WatchUnavailable("WATCH_DATABASE_POLLED", path=self._address.text))
+
+
+def _look(store: DatabaseStore) -> Look:
+    try:
+        glance = store.glance()
+    except OmaError as error:
+        return Look(None, NO_WRITER, error=error)
+    owners = {
+        run: owner_of_lease(judge_lease(row, now=glance.now)) for run, row in glance.leases.items()
+    }
+    return Look(glance.stamp, NO_WRITER, owners=owners)

@@ -75,8 +75,8 @@ async def test_decisions_arrive_within_a_second_without_notices_too(
         def deaf(timeout_s: float) -> bool:
             raise dbwatch.StoreError("DB_REFUSED", path=url, reason="no LISTEN here")
 
-        monkeypatch.setattr(watch._notices, "wait", deaf)
         await sees(desk.seen, url, lambda v: v.approvals)
+        monkeypatch.setattr(watch._notices, "wait", deaf)
         await desk.seen.eventually(lambda: desk.seen.notices)
         row = desk.seen.views[url].approvals[0]
         ledger = ApprovalLedger(opened(url), clock=SystemClock())
