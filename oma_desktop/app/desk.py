@@ -19,6 +19,7 @@ from oma_desktop.ui.resume_dialog import ResumeDialog
 from oma_desktop.viewmodel.approvals import Inbox, RequestKey
 from oma_desktop.viewmodel.commands import Commands
 from oma_desktop.viewmodel.feed import Feed
+from oma_desktop.viewmodel.offload import Offload, at_once
 from oma_desktop.viewmodel.resume import ResumeModel
 from oma_desktop.viewmodel.review import Docket, Reviewer
 from oma_desktop.viewmodel.review_model import ReviewModel, SessionNotes
@@ -38,6 +39,7 @@ class Desk(QObject):
         *,
         clock: Clock,
         settings: Settings,
+        offload: Offload = at_once,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -47,6 +49,7 @@ class Desk(QObject):
         self._clock = clock
         self._settings = settings
         self._window = parent
+        self._offload = offload
         self._docket = Docket()
         self._notes = SessionNotes()
         self._reviews: list[ReviewWindow] = []
@@ -73,7 +76,7 @@ class Desk(QObject):
             notes=self._notes,
             undo_s=self._settings.undo_s,
         )
-        window = ReviewWindow(model)
+        window = ReviewWindow(model, offload=self._offload)
         window.closed.connect(self._on_review_closed)
         self._reviews.append(window)
         window.open_by_user()
@@ -83,7 +86,9 @@ class Desk(QObject):
         dialog = self._resumes.get(run)
         if dialog is None:
             model = ResumeModel(run, feed=self._feed, commands=self._commands)
-            dialog = ResumeDialog(model, clock=self._clock, parent=self._window)
+            dialog = ResumeDialog(
+                model, clock=self._clock, offload=self._offload, parent=self._window
+            )
             dialog.setObjectName("resume")
             dialog.review_wanted.connect(self.review)
             dialog.finished.connect(self._on_resume_finished)

@@ -68,6 +68,7 @@ class Workbench:
             self.inbox,
             clock=clock,
             settings=settings or Settings(reviewer_id="operator-1"),
+            offload=Offloader(supervisor, lanes),
             parent=self.window,
         )
         self.window.review_requested.connect(self.desk.review)

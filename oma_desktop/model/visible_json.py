@@ -20,8 +20,6 @@ INDENT: Final = 2
 BLANK_RUN: Final = 3
 """From so many blank lines on, a run is pointed out."""
 INLINE: Final = 60
-PAGE: Final = 64 * 1024
-"""Above this size the viewer pages (ux.md C7)."""
 
 
 class NumberText(str):
@@ -243,47 +241,3 @@ def _is_blank(line: VisibleLine) -> bool:
         return False
     shown = "".join(p.text for p in line.pieces if p.mark is None)
     return shown.endswith("\\n") and not shown.replace("\\n", "").replace("\\t", "").strip(" ")
-
-
-@dataclass(frozen=True, slots=True)
-class PageLine:
-    """A drawn line with its number; a line too long for one page goes on under the same number."""
-
-    number: int
-    line: VisibleLine
-    goes_on: bool = False
-
-
-def pages(lines: tuple[VisibleLine, ...], limit: int = PAGE) -> tuple[tuple[PageLine, ...], ...]:
-    """Cut a drawing into pages of at most `limit` characters each; nothing is lost or repeated."""
-    done: list[tuple[PageLine, ...]] = []
-    page: list[PageLine] = []
-    room = limit
-    for number, whole in enumerate(lines, start=1):
-        for i, part in enumerate(_cut(whole, room, limit)):
-            size = len(part.text)
-            if page and size > room:
-                done.append(tuple(page))
-                page, room = [], limit
-            page.append(PageLine(number, part, goes_on=i > 0))
-            room -= size
-    return (*done, tuple(page))
-
-
-def _cut(line: VisibleLine, room: int, limit: int) -> Iterator[VisibleLine]:
-    """Return a line whole where it fits a page, otherwise in parts that fill pages."""
-    if len(line.text) <= limit:
-        yield line
-        return
-    hang, left, kept = line.hang, max(room - line.hang, 1), list[Piece]()
-    for piece in line.pieces:
-        text = piece.text
-        while len(text) > left and piece.mark is None:
-            yield VisibleLine((*kept, Piece(text[:left])), hang)
-            text, hang, left, kept = text[left:], 0, limit, []
-        if len(text) > left:
-            yield VisibleLine(tuple(kept), hang)
-            hang, left, kept = 0, limit, []
-        kept.append(Piece(text, piece.mark))
-        left -= len(text)
-    yield VisibleLine(tuple(kept), hang)

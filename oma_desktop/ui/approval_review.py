@@ -6,6 +6,7 @@ not is decided by `viewmodel.review` alone.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
@@ -22,10 +23,9 @@ from PySide6.QtWidgets import QFrame, QLayout, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from oma_desktop.base.text import tr
-from oma_desktop.model.visible_json import draw
 from oma_desktop.ui import review_words as words
 from oma_desktop.ui.icons import app_icon
-from oma_desktop.ui.review_body import Body, text_value
+from oma_desktop.ui.review_body import Body, shows_input_only
 from oma_desktop.ui.review_compare import Compare
 from oma_desktop.ui.review_facts import Context, Facts, HashLine, covered_pairs
 from oma_desktop.ui.review_footer import Footer
@@ -33,8 +33,11 @@ from oma_desktop.ui.review_header import Band, Consequences, Header
 from oma_desktop.ui.review_notice import Notice
 from oma_desktop.ui.review_parts import Page, Panel
 from oma_desktop.ui.theme import theme, theme_host
+from oma_desktop.viewmodel.approvals import RequestRow
+from oma_desktop.viewmodel.offload import Offload, at_once, is_small
 from oma_desktop.viewmodel.review import FINAL_BARS, Bar, Phase
 from oma_desktop.viewmodel.review_model import TICK_MS, ReviewModel
+from oma_desktop.viewmodel.review_paper import Beside, make_beside
 
 DELIBERATE_KEYS: Final = frozenset(
     {
@@ -56,8 +59,16 @@ class ReviewWindow(QWidget):
 
     closed = Signal(object)  # the window
 
-    def __init__(self, model: ReviewModel, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        model: ReviewModel,
+        *,
+        offload: Offload = at_once,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent, Qt.WindowType.Window)
+        self._offload = offload
+        self._compared: tuple[RequestRow, RequestRow] | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowIcon(app_icon())
         self.model = model
@@ -66,7 +77,7 @@ class ReviewWindow(QWidget):
         self._pointer: QPoint | None = None
         self.header, self.consequences = Header(model), Consequences()
         self.notice = Notice()
-        self.covered, self.facts, self.body = Band("bound"), Facts(), Body()
+        self.covered, self.facts, self.body = Band("bound"), Facts(), Body(offload)
         self.hash, self.beside, self.context = HashLine(), Band("unbound"), Context()
         self.changed = Compare()
         self.footer = Footer(model, clock=model.clock)
@@ -125,8 +136,9 @@ class ReviewWindow(QWidget):
         self.model.changed.connect(self._refresh)
         self.body.shown_whole.connect(self.model.content_shown)
         self.body.laid_out.connect(self._on_laid_out)
-        for view in (self.body.text, self.body.compare.left, self.body.compare.right):
-            view.typing.connect(self._on_typing)
+        self.body.text.typing.connect(self._on_typing)
+        self.body.compare.typing.connect(self._on_typing)
+        self.changed.typing.connect(self._on_typing)
         self.changed.laid_out.connect(self._on_laid_out)
         self.header.back.clicked.connect(self._on_back)
         self.header.next.clicked.connect(self._on_next)
@@ -267,15 +279,27 @@ class ReviewWindow(QWidget):
 
     def _refresh_changed(self, bar: Bar | None) -> None:
         review = self.model.review
-        showing = bar is Bar.CHANGED and review.current is not None
-        if showing and review.current is not None and self._changed_frame.isHidden():
-            heads = tr("what you read"), tr("what is there now")
-            old, new = draw(text_value(review.shown)), draw(text_value(review.current))
-            self.changed.show_values(old, new, heads)
-            self._changed_frame.show()
-            self.scroller.verticalScrollBar().setValue(0)
-        elif not showing:
+        if bar is not Bar.CHANGED or review.current is None:
             self._changed_frame.hide()
+            self._compared = None
+        elif self._changed_frame.isHidden():
+            self._compare(review.shown, review.current)
+
+    def _compare(self, old: RequestRow, new: RequestRow) -> None:
+        self._compared = old, new
+        work = partial(_work_of_comparing, old, new)
+        if is_small(old.request.content, new.request.content):
+            self._on_compared(work())
+        else:
+            self.changed.show_reading()
+            self._offload(work, self._on_compared)
+        self._changed_frame.show()
+        self.scroller.verticalScrollBar().setValue(0)
+
+    def _on_compared(self, done: tuple[RequestRow, RequestRow, Beside]) -> None:
+        old, new, beside = done
+        if self._compared is not None and (old, new) == self._compared:
+            self.changed.show_values(beside, (tr("what you read"), tr("what is there now")))
 
     def _refresh_shape(self, bar: Bar | None) -> None:
         current = self.model.review.current
@@ -322,8 +346,9 @@ class ReviewWindow(QWidget):
         left = viewport - others - theme().px(40)
         most = viewport - theme().px(36)
         self.body.fit(max(left, min(most, theme().px(240))))
-        wanted = self.changed.wanted_height()
-        self.changed.setFixedHeight(max(min(wanted, most), self.changed.least_height()))
+        if not self._changed_frame.isHidden():
+            wanted = self.changed.wanted_height()
+            self.changed.setFixedHeight(max(min(wanted, most), self.changed.least_height()))
 
     def _fit_footer(self) -> None:
         """With little room the note moves into the page and the buttons below their reason."""
@@ -359,6 +384,12 @@ class ReviewWindow(QWidget):
         self._clock_timer.stop()
         self._age_timer.stop()
         self._fit_timer.stop()
+        self._compared = None
+        self.body.forget()
         self.model.close()
         self.closed.emit(self)
         super().closeEvent(event)
+
+
+def _work_of_comparing(old: RequestRow, new: RequestRow) -> tuple[RequestRow, RequestRow, Beside]:
+    return old, new, make_beside(old, new, input_only=shows_input_only(old))

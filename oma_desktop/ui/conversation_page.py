@@ -7,6 +7,7 @@ as resources by name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,33 +31,73 @@ from oma_desktop.model.view import CallState
 from oma_desktop.ui import icons, states, words
 from oma_desktop.ui.fonts import FontUse, italic
 from oma_desktop.ui.numbers import size_text
+from oma_desktop.ui.slices import SLICE
 from oma_desktop.ui.theme import Theme
 from oma_desktop.viewmodel.conversation import Entry, Part
 
 INDENT: Final = 36
+_PARAGRAPH: Final = 4096
+_HEAD: Final = 200
+_CALL: Final = 500
 # Marks the hairline between messages: an empty paragraph that must stay
 _LINE: Final = int(QTextFormat.Property.UserProperty) + 1
 
 
 @dataclass(slots=True)
 class Page:
-    """Writes at the end of `document`; `calls` are the link targets in order of writing."""
+    """Writes at the end of `document`; `calls` are the link targets in order of writing.
+
+    `written` are the messages that stand there whole, `starts` where each begins and how many calls
+    stood before it.
+    """
 
     document: QTextDocument
     look: Theme
     width: int
     ratio: float
     calls: list[str] = field(default_factory=list)
+    written: list[Entry] = field(default_factory=list)
+    starts: list[tuple[int, int]] = field(default_factory=list)
 
-    def write(self, entries: tuple[Entry, ...], *, agent: str) -> None:
-        """Write all saved messages."""
-        cursor = QTextCursor(self.document)
-        cursor.beginEditBlock()
-        for i, entry in enumerate(entries):
-            if i:
+    def writing(self, entries: Iterable[Entry], *, agent: str) -> Iterator[int]:
+        """Write messages one after the other; yields what each step costs (see `slices`)."""
+        for entry in entries:
+            cursor = QTextCursor(self.document)
+            cursor.movePosition(QTextCursor.MoveOperation.End)
+            self.starts.append((cursor.position(), len(self.calls)))
+            cursor.beginEditBlock()
+            if self.written:
                 self._write_line(cursor)
-            self._write_entry(cursor, entry, agent=agent)
-        cursor.endEditBlock()
+            self._write_entry_head(cursor, entry, agent=agent)
+            cost = _HEAD
+            for part in entry.parts:
+                for spent in self._write_part(cursor, part, entry):
+                    cost += spent
+                    if cost > SLICE // 4:
+                        cursor.endEditBlock()
+                        yield cost
+                        cursor.beginEditBlock()
+                        cost = 0
+            cursor.endEditBlock()
+            self.written.append(entry)
+            yield cost
+
+    def take_back(self, n_kept: int) -> None:
+        """Remove all messages but the first `n_kept`."""
+        if n_kept < len(self.starts):
+            position, n_calls = self.starts[n_kept]
+            cursor = QTextCursor(self.document)
+            cursor.setPosition(position)
+            cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+            cursor.removeSelectedText()
+            del self.calls[n_calls:], self.starts[n_kept:], self.written[n_kept:]
+
+    def write_earlier(self, n: int) -> None:
+        """Write the way to messages before the first one, at the very beginning."""
+        cursor = QTextCursor(self.document)
+        self._new_block(cursor, self._block(indent=12, top=4, bottom=4))
+        text = ntr("show {n} earlier message", "show {n} earlier messages", n)
+        cursor.insertText(text, self._link(f"earlier:{n}", "secondary"))
 
     def write_draft(self, text: str, *, agent: str) -> None:
         """Write text that is in no file yet: italic, on the window ground, and said so."""
@@ -71,20 +112,19 @@ class Page:
         self._write_head(cursor, "model", agent, "", tr("not saved yet"))
         font = italic(self.look.font("body"))
         block = self._block(indent=INDENT)
-        self._write_text(cursor, text, block, self._chars_of(font, "text"), stay=True)
+        for _ in self._write_text(cursor, text, block, self._chars_of(font, "text"), stay=True):
+            pass
         cursor.insertBlock(QTextBlockFormat())
         cursor.setBlockCharFormat(self._chars("caption", "text"))
 
     # -- messages ---------------------------------------------------------------------------
 
-    def _write_entry(self, cursor: QTextCursor, entry: Entry, *, agent: str) -> None:
+    def _write_entry_head(self, cursor: QTextCursor, entry: Entry, *, agent: str) -> None:
         speaker, icon = _speaker(entry, agent)
         turn = tr("turn {n}", n=entry.turn) if entry.role == "assistant" and entry.turn else ""
         note = "" if entry.saved else tr("not saved yet")
         cursor.movePosition(QTextCursor.MoveOperation.End)
         self._write_head(cursor, icon, speaker, turn, note)
-        for part in entry.parts:
-            self._write_part(cursor, part, entry)
 
     def _write_head(self, cursor: QTextCursor, icon: str, who: str, turn: str, note: str) -> None:
         block = self._block(indent=12, top=10, bottom=4)
@@ -98,28 +138,23 @@ class Page:
         if note:
             cursor.insertText("\t" + note, self._chars("caption", "text.muted"))
 
-    def _write_part(self, cursor: QTextCursor, part: Part, entry: Entry) -> None:
-        match part.kind:
-            case "tool_use":
-                self._write_call(cursor, part)
-            case "tool_result":
-                self._write_result(cursor, part, entry)
-            case "media":
-                self._write_media(cursor, part)
-            case _:
-                self._write_words(cursor, part, entry)
+    def _write_part(self, cursor: QTextCursor, part: Part, entry: Entry) -> Iterator[int]:
+        if part.kind == "tool_use":
+            self._write_call(cursor, part)
+            yield _CALL
+        elif part.kind == "media":
+            self._write_media(cursor, part)
+            yield _HEAD
+        else:
+            yield from self._write_words(cursor, part)
+            self._write_more(cursor, part, entry)
 
-    def _write_words(self, cursor: QTextCursor, part: Part, entry: Entry) -> None:
-        role = "text" if part.kind == "text" else "text.muted"
+    def _write_words(self, cursor: QTextCursor, part: Part) -> Iterator[int]:
+        chars = self._chars("body", "text" if part.kind == "text" else "text.muted")
+        if part.kind == "tool_result":
+            chars = self._chars("mono", "state.failed.text" if part.is_error else "text.2")
         block = self._block(indent=INDENT, bottom=6)
-        self._write_text(cursor, part.text, block, self._chars("body", role))
-        self._write_more(cursor, part, entry)
-
-    def _write_result(self, cursor: QTextCursor, part: Part, entry: Entry) -> None:
-        role = "state.failed.text" if part.is_error else "text.2"
-        block = self._block(indent=INDENT, bottom=6)
-        self._write_text(cursor, part.text, block, self._chars("mono", role))
-        self._write_more(cursor, part, entry)
+        return self._write_text(cursor, part.text, block, chars)
 
     def _write_media(self, cursor: QTextCursor, part: Part) -> None:
         self._new_block(cursor, self._block(indent=INDENT, bottom=6))
@@ -204,10 +239,17 @@ class Page:
         chars: QTextCharFormat,
         *,
         stay: bool = False,
-    ) -> None:
-        self._new_block(cursor, block, stay=stay)
-        # One block with line separators: a message of 10,000 lines stays one paragraph of the page
-        cursor.insertText(text.replace("\r\n", "\n").replace("\n", "\u2028"), chars)
+    ) -> Iterator[int]:
+        pieces = list(paragraphs(text.replace("\r\n", "\n")))
+        for i, piece in enumerate(pieces):
+            made = QTextBlockFormat(block)
+            if i:
+                made.setTopMargin(0)
+            if i + 1 < len(pieces):
+                made.setBottomMargin(0)
+            self._new_block(cursor, made, stay=stay)
+            cursor.insertText(piece.replace("\n", "\u2028"), chars)
+            yield _HEAD // 2 + len(piece)
 
     def _block(self, *, indent: int, top: int = 0, bottom: int = 0) -> QTextBlockFormat:
         block = QTextBlockFormat()
@@ -274,6 +316,20 @@ class Page:
         image.setHeight(size)
         image.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignMiddle)
         cursor.insertImage(image)
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """Cut a text at line ends (a longer line: anywhere) into pieces that lay out at once."""
+    at = 0
+    while len(text) - at > _PARAGRAPH:
+        end = text.rfind("\n", at + 1, at + _PARAGRAPH)
+        if end > at:
+            yield text[at:end]
+            at = end + 1
+        else:
+            yield text[at : at + _PARAGRAPH]
+            at += _PARAGRAPH
+    yield text[at:]
 
 
 def _speaker(entry: Entry, agent: str) -> tuple[str, str]:

@@ -24,8 +24,9 @@ from oma_desktop.ui.conversation_page import Page
 from oma_desktop.ui.empty_state import EmptyState
 from oma_desktop.ui.labels import Label
 from oma_desktop.ui.language import Retranslated
+from oma_desktop.ui.slices import Slices
 from oma_desktop.ui.theme import theme, theme_host
-from oma_desktop.viewmodel.conversation import Conversation
+from oma_desktop.viewmodel.conversation import WINDOW, Conversation, Entry
 from oma_desktop.viewmodel.selection import Selection
 
 _FRAME_MS: Final = 33
@@ -52,7 +53,8 @@ class ConversationView(Retranslated):
         super().__init__(parent)
         self._model = model
         self._selection = selection
-        self._calls: list[str] = []
+        self._written: Page | None = None
+        self._keep: tuple[bool, int] = (False, 0)
         self._draft_at: int | None = None
         self._shown_width = 0
 
@@ -94,6 +96,9 @@ class ConversationView(Retranslated):
         self._frame.setSingleShot(True)
         self._frame.setInterval(_FRAME_MS)
         self._frame.timeout.connect(self._draw)
+        self._slices = Slices(self)
+        self._slices.moved.connect(self._on_slice)
+        self._slices.finished.connect(self._on_written)
         self._stale_page = True
         model.changed.connect(self._on_model_changed)
         model.draft_changed.connect(self._on_model_draft_changed)
@@ -105,6 +110,11 @@ class ConversationView(Retranslated):
         self._close.clicked.connect(self.close_find)
         theme_host().theme_changed.connect(self._on_theme_changed)
         self._on_theme_changed()
+
+    @property
+    def is_written(self) -> bool:
+        """Whether everything the model holds stands on the page."""
+        return not (self._slices.running or self._frame.isActive())
 
     # -- find -------------------------------------------------------------------------------
 
@@ -162,6 +172,15 @@ class ConversationView(Retranslated):
 
     # -- drawing ----------------------------------------------------------------------------
 
+    def _start_over(self) -> None:
+        """Language, look or width are others: nothing of what stands there can stay."""
+        self._forget_page()
+        self._on_model_changed()
+
+    def _forget_page(self) -> None:
+        self._slices.stop()
+        self._written = None
+
     def _on_model_changed(self) -> None:
         self._stale_page = True
         self._frame.start()
@@ -176,18 +195,34 @@ class ConversationView(Retranslated):
         self._empty.setVisible(situation != "shown")
         if situation != "shown":
             self._stale_page = True
+            self._forget_page()
             self._say(situation)
             return
         bar = self.page.verticalScrollBar()
-        at_end, before = bar.value() >= bar.maximum() - 4, bar.value()
+        self._keep = bar.value() >= bar.maximum() - 4 and bar.value() > 0, bar.value()
         if self._stale_page:
+            self._stale_page = False
             self._draw_page()
-        self._draw_draft()
-        bar.setValue(bar.maximum() if at_end and before else before)
+        elif not self._slices.running:
+            self._draw_draft()
+            self._keep_place()
 
     def _draw_page(self) -> None:
-        self._stale_page = False
-        self._draft_at = None
+        """Write what is new; start from the top when what stands there is not the beginning."""
+        entries, page = self._model.entries, self._written
+        self._take_draft_back()
+        kept = _n_same(page.written, entries) if page is not None else 0
+        if page is None or not kept:
+            page = self._clean_page()
+            self._written = page
+            if self._model.n_earlier:
+                page.write_earlier(min(self._model.n_earlier, WINDOW))
+        else:
+            page.take_back(kept)
+        self._slices.start(page.writing(entries[kept:], agent=self._model.agent or ""))
+
+    def _clean_page(self) -> Page:
+        self._slices.stop()
         self._shown_width = self.page.viewport().width()
         document = self.page.document()
         document.clear()
@@ -195,23 +230,42 @@ class ConversationView(Retranslated):
         root = document.rootFrame().frameFormat()
         root.setTopMargin(theme().px(6))
         document.rootFrame().setFrameFormat(root)
-        page = self._new_page()
-        page.write(self._model.entries, agent=self._model.agent or "")
-        self._calls = page.calls
+        return self._new_page()
+
+    def _on_slice(self) -> None:
+        if not self._keep[0]:
+            self._keep_place()
+
+    def _on_written(self) -> None:
+        self._draw_draft()
+        self._keep_place()
         self._on_find_changed(self.find_field.text())
 
+    def _keep_place(self) -> None:
+        """Stay at the end when the reader was there, otherwise where the reader was."""
+        at_end, before = self._keep
+        bar = self.page.verticalScrollBar()
+        if at_end:
+            bar.setValue(bar.maximum())
+        elif bar.maximum() >= before:
+            bar.setValue(before)
+            self._keep = False, bar.value()
+
     def _draw_draft(self) -> None:
-        document = self.page.document()
-        cursor = QTextCursor(document)
-        if self._draft_at is not None:
-            cursor.setPosition(self._draft_at)
-            cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
-            cursor.removeSelectedText()
-            self._draft_at = None
+        self._take_draft_back()
+        cursor = QTextCursor(self.page.document())
         if self._model.draft:
             cursor.movePosition(QTextCursor.MoveOperation.End)
             self._draft_at = cursor.position()
             self._new_page().write_draft(self._model.draft, agent=self._model.agent or "")
+
+    def _take_draft_back(self) -> None:
+        if self._draft_at is not None:
+            cursor = QTextCursor(self.page.document())
+            cursor.setPosition(self._draft_at)
+            cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+            cursor.removeSelectedText()
+            self._draft_at = None
 
     def _new_page(self) -> Page:
         return Page(
@@ -241,8 +295,10 @@ class ConversationView(Retranslated):
             return
         if kind == "more":
             self._model.unfold(int(number))
-        elif kind == "call" and int(number) < len(self._calls):
-            self.call_chosen.emit(self._calls[int(number)])
+        elif kind == "earlier":
+            self._model.show_earlier()
+        elif kind == "call" and self._written and int(number) < len(self._written.calls):
+            self.call_chosen.emit(self._written.calls[int(number)])
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -258,7 +314,7 @@ class ConversationView(Retranslated):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if self.page.viewport().width() != self._shown_width:
-            self._on_model_changed()
+            self._start_over()
 
     @override
     def retranslate(self) -> None:
@@ -272,10 +328,15 @@ class ConversationView(Retranslated):
         ):
             button.setToolTip(text)
             button.setAccessibleName(text)
-        self._on_model_changed()
+        self._start_over()
 
     def _on_theme_changed(self) -> None:
         self._previous.setIcon(icons.icon("chevron.up"))
         self._next.setIcon(icons.icon("chevron.down"))
         self._close.setIcon(icons.icon("clear"))
         self.retranslate()
+
+
+def _n_same(written: list[Entry], entries: tuple[Entry, ...]) -> int:
+    pairs = enumerate(zip(written, entries, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(written), len(entries)))

@@ -8,10 +8,8 @@ from PySide6.QtWidgets import QLineEdit
 from typing_extensions import override
 
 from oma_desktop.base.text import tr
-from oma_desktop.model.visible_json import PageLine
+from oma_desktop.model.visible_pages import Pages
 from oma_desktop.ui.theme import theme
-
-Pages = tuple[tuple[PageLine, ...], ...]
 
 
 def count_matches(pages: Pages, words: str) -> int:

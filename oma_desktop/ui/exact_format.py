@@ -16,7 +16,7 @@ from PySide6.QtGui import (
 )
 
 from oma_desktop.base.text import ntr, tr
-from oma_desktop.model.visible_json import PageLine
+from oma_desktop.model.visible_pages import PageLine
 from oma_desktop.model.visible_text import Mark, Piece
 from oma_desktop.ui import review_words as words
 from oma_desktop.ui.theme import theme
@@ -24,6 +24,18 @@ from oma_desktop.ui.theme import theme
 LINE: Final = 22
 PAD: Final = 12
 _HAN: Final = re.compile(r"[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\uff60]+")
+
+
+_BLOCK: Final = 60
+_CHIP: Final = 40
+_WIDE: Final = 7
+
+
+def cost_of(entry: PageLine) -> int:
+    """Return what writing and laying out a line costs, in the units of `slices`: measured."""
+    text = entry.line.text
+    wide = sum(len(run.group()) for run in _HAN.finditer(text))
+    return _BLOCK + len(text) + _WIDE * wide + _CHIP * len(entry.line.pieces)
 
 
 def note_of(entry: PageLine) -> str:

@@ -6,7 +6,7 @@ adds pages, counts and the end marker (ux.md C7). Nothing is shortened and nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -23,17 +23,19 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QScrollArea, QTextEdit, QWidget
 from typing_extensions import override
 
-from oma_desktop.model.visible_json import PageLine
+from oma_desktop.model.visible_pages import PageLine
 from oma_desktop.ui.exact_format import (
     LINE,
     PAD,
     block_format,
+    cost_of,
     formats,
     insert_plain,
     merged,
     note_of,
 )
 from oma_desktop.ui.icons import icon_pixmap
+from oma_desktop.ui.slices import Slices
 from oma_desktop.ui.theme import theme, theme_host
 from oma_desktop.viewmodel.shown import Shown
 
@@ -41,9 +43,14 @@ DROP: Final = 2
 
 
 class ExactText(QTextEdit):
-    """One page of lines, read only. `seen` is emitted when more of it has been on screen."""
+    """One page of lines, read only.
+
+    A long page is written in slices: `filled` comes when it is there to its end; before that it
+    never counts as shown whole. `seen` is emitted when more of it has been on screen.
+    """
 
     seen = Signal()
+    filled = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,6 +75,8 @@ class ExactText(QTextEdit):
         self.document().setDefaultTextOption(option)
         self.document().setDocumentMargin(0)
         self._gutter = _Gutter(self)
+        self._slices = Slices(self)
+        self._slices.finished.connect(self._on_filled)
         self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         theme_host().theme_changed.connect(self._on_theme_changed)
 
@@ -88,7 +97,12 @@ class ExactText(QTextEdit):
     @property
     def whole_was_shown(self) -> bool:
         """Whether every character of this page has been on screen."""
-        return self._shown.covers(self._end)
+        return self.is_filled and self._shown.covers(self._end)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the page is written to its end."""
+        return not self._slices.running
 
     @property
     def unseen_line(self) -> int | None:
@@ -138,25 +152,37 @@ class ExactText(QTextEdit):
         now = theme()
         self.setFont(now.font("mono"))
         self.document().setDefaultFont(now.font("mono"))
-        digits = len(str(self._lines[-1].number)) if self._lines else 1
         cell = QFontMetricsF(now.font("mono")).horizontalAdvance("0")
-        gutter = now.px(PAD) + int(cell * max(digits, 2)) + now.px(PAD)
-        self.setViewportMargins(gutter, 0, 0, 0)
-        self._gutter.setGeometry(0, 0, gutter, self.height())
+        self._set_gutter(cell)
         self._chips = []
         self.document().clear()
-        cursor = QTextCursor(self.document())
-        cursor.beginEditBlock()
+        self._slices.start(self._writing(cell))
+
+    def _set_gutter(self, cell: float) -> None:
+        digits = len(str(self._lines[-1].number)) if self._lines else 1
+        gutter = theme().px(PAD) + int(cell * max(digits, 2)) + theme().px(PAD)
+        self.setViewportMargins(gutter, 0, 0, 0)
+        self._gutter.setGeometry(0, 0, gutter, self.height())
+
+    def _writing(self, cell: float) -> Iterator[int]:
+        """Write line by line at the end; yields what each costs."""
         for i, entry in enumerate(self._lines):
+            cursor = QTextCursor(self.document())
+            cursor.movePosition(QTextCursor.MoveOperation.End)
             block = block_format(entry, cell)
+            cursor.beginEditBlock()
             if i:
                 cursor.insertBlock(block)
             else:
                 cursor.setBlockFormat(block)
             self._insert(cursor, entry)
-        cursor.endEditBlock()
+            cursor.endEditBlock()
+            yield cost_of(entry)
+
+    def _on_filled(self) -> None:
         self.viewport().update()
         self._gutter.update()
+        self.filled.emit()
 
     def _insert(self, cursor: QTextCursor, entry: PageLine) -> None:
         plain, chip, edge, quiet = formats()
@@ -213,7 +239,7 @@ class ExactText(QTextEdit):
                     if i == text.lineCount() - 1:
                         end = block.position() + block.length()
             block = block.next()
-        return None if start is None else (start, min(end, self._end))
+        return None if start is None else (start, end)
 
     # -- drawing -------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from oma_desktop.base.text import ntr, tr
-from oma_desktop.model.visible_json import PageLine, VisibleText, pages
+from oma_desktop.model.visible_json import VisibleText
+from oma_desktop.model.visible_pages import Pages, Sheet
 from oma_desktop.ui import review_words as words
 from oma_desktop.ui.exact_find import FindField, count_matches, next_page
 from oma_desktop.ui.exact_format import LINE
@@ -30,14 +31,17 @@ class ExactView(Panel):
 
     def __init__(self) -> None:
         super().__init__(box=True, line="border.strong")
-        self._cut: tuple[tuple[PageLine, ...], ...] = ((),)
+        self._cut: Pages = ((),)
         self._drawn = VisibleText((), 0, 0)
         self._shown: list[Shown] = []
-        self._whole: list[bool] = []
+        self._whole: list[bool] = [False]
         self._page = 0
+        self._sought = ""
         self._announced = False
+        self.is_ready = False
         self.text = ExactText()
         self.text.seen.connect(self._on_seen)
+        self.text.filled.connect(self._on_filled)
         self.text.installEventFilter(self)
         foot = self._make_foot()
         column = QVBoxLayout(self)
@@ -89,19 +93,28 @@ class ExactView(Panel):
         self._foot = foot
         return foot
 
-    def show_value(self, drawn: VisibleText) -> None:
+    def show_value(self, value: Sheet) -> None:
         """Show another value from its beginning; nothing of it counts as shown."""
-        self._drawn = drawn
-        self._cut = pages(drawn.lines)
+        self._drawn = value.text
+        self._cut = value.pages
         self._shown = [Shown() for _ in self._cut]
         self._whole = [False for _ in self._cut]
         self._announced = False
+        self.is_ready = True
+        self._go(0)
+
+    def show_reading(self) -> None:
+        """Show that the value is being prepared: nothing of it counts as shown."""
+        self._drawn = VisibleText((), 0, 0)
+        self._cut, self._shown, self._whole = ((),), [Shown()], [False]
+        self._announced = False
+        self.is_ready = False
         self._go(0)
 
     @property
     def whole_was_shown(self) -> bool:
         """Whether every character of every page has been on screen."""
-        return all(self._whole)
+        return self.is_ready and all(self._whole)
 
     @property
     def n_pages(self) -> int:
@@ -110,6 +123,7 @@ class ExactView(Panel):
 
     def _go(self, page: int) -> None:
         self._page = page
+        self._sought = ""
         self.text.show_lines(self._cut[page], self._shown[page])
         self._refresh()
         self.laid_out.emit()
@@ -153,11 +167,23 @@ class ExactView(Panel):
             return
         if page != self._page:
             self._go(page)
-        self.text.moveCursor(QTextCursor.MoveOperation.Start)
-        self.text.find(words)
+        self._sought = words
+        self._find_sought()
+
+    def _find_sought(self) -> None:
+        """Select what is sought on a page just turned to, as soon as it is written."""
+        if self._sought and self.text.is_filled:
+            self.text.moveCursor(QTextCursor.MoveOperation.Start)
+            self.text.find(self._sought)
+            self._sought = ""
+
+    def _on_filled(self) -> None:
+        self._on_seen()
+        self._find_sought()
+        self.laid_out.emit()
 
     def _on_seen(self) -> None:
-        self._whole[self._page] = self.text.whole_was_shown
+        self._whole[self._page] = self._whole[self._page] or self.text.whole_was_shown
         self._refresh()
         if self.whole_was_shown and not self._announced:
             self._announced = True
@@ -175,7 +201,8 @@ class ExactView(Panel):
         done = self.whole_was_shown
         self._tick.setVisible(done)
         self._progress.say(tr("end reached") if done else self._not_shown())
-        self._unseen.setVisible(not done)
+        self._unseen.setVisible(self.is_ready and not done)
+        self._counts.setVisible(self.is_ready)
         several = len(self._cut) > 1
         for part in (self._back, self._next, self._place):
             part.setVisible(several)
@@ -199,6 +226,8 @@ class ExactView(Panel):
         self._fit_foot()
 
     def _not_shown(self) -> str:
+        if not self.is_ready:
+            return tr("Reading the content…")
         line = self.text.unseen_line
         if line is None:
             return tr("other pages were not shown yet")

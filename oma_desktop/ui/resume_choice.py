@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QRadioButton, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from oma_desktop.base.text import tr
 from oma_desktop.model.resume import CallItem
 from oma_desktop.model.view import Effect
-from oma_desktop.model.visible_json import draw
+from oma_desktop.model.visible_pages import Sheet, sheet
 from oma_desktop.ui import resume_words as words
 from oma_desktop.ui.exact_view import ExactView
 from oma_desktop.ui.flow import FlowLayout
 from oma_desktop.ui.review_header import plain
 from oma_desktop.ui.review_parts import ElidedText, Panel, Picture, Text, make_button
 from oma_desktop.ui.theme import theme
+from oma_desktop.viewmodel.offload import Offload, at_once, is_small
 from oma_desktop.viewmodel.resume import preselected
+
+_COMPACT = 300
+"""More than fits on the line; the whole is one press away."""
 
 
 class ChoiceCard(Panel):
@@ -25,9 +32,11 @@ class ChoiceCard(Panel):
 
     chosen = Signal(object, bool)
 
-    def __init__(self, item: CallItem, *, again: bool) -> None:
+    def __init__(self, item: CallItem, *, again: bool, offload: Offload = at_once) -> None:
         super().__init__(box=True)
         self._item = item
+        self._offload = offload
+        self._gone = False
         self.again = QRadioButton(tr("Run it again"))
         self.undecided = QRadioButton(tr("Undecided"))
         self._group = QButtonGroup(self)
@@ -43,6 +52,7 @@ class ChoiceCard(Panel):
         self._show_edge(again=again)
         self.again.toggled.connect(self._on_toggled)
         self.show_input.clicked.connect(self._on_show_input)
+        self.input.laid_out.connect(self._fit_input)
 
     def _lay_out(self) -> None:
         column = QVBoxLayout(self)
@@ -64,11 +74,17 @@ class ChoiceCard(Panel):
         compact.set_whole(plain(_compact(item)))
         head.addWidget(compact)
         head.addStretch(1)
-        task = ElidedText(use="secondary", role="text.2", middle=False)
-        task.set_whole(tr("task {task}", task=plain(item.task_title or item.task_id)))
-        head.addWidget(task)
-        head.addWidget(Text(plain(item.task_id), use="mono", role="text.muted"))
+        head.addWidget(_task_of(item))
+        self._id = ElidedText(use="mono", role="text.muted")
+        self._id.set_whole(plain(item.task_id))
+        self._id.setMaximumWidth(theme().px(96))
+        head.addWidget(self._id)
         return head
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._id.setVisible(bool(self._item.task_title) and self.width() >= theme().px(640))
 
     def _facts(self) -> QWidget:
         item = self._item
@@ -122,15 +138,43 @@ class ChoiceCard(Panel):
             self.set_ground("surface", "state.unknown", width=2)
 
     def _on_show_input(self) -> None:
-        if self.input.isHidden():
-            self.input.show_value(draw(self._item.input))
-            self.input.show()
-            height = min(self.input.wanted_height(), theme().px(320))
-            self.input.setFixedHeight(max(height, self.input.least_height()))
-            self.show_input.setText(tr("Hide input"))
-        else:
+        if not self.input.isHidden():
             self.input.hide()
             self.show_input.setText(tr("Show input"))
+            return
+        work = partial(sheet, self._item.input)
+        if is_small(self._item.input):
+            self._on_drawn(work())
+        else:
+            self.input.show_reading()
+            self._offload(work, self._on_drawn)
+        self.input.show()
+        self._fit_input()
+        self.show_input.setText(tr("Hide input"))
+
+    def _on_drawn(self, drawn: Sheet) -> None:
+        if not self._gone:
+            self.input.show_value(drawn)
+
+    def _fit_input(self) -> None:
+        if not self.input.isHidden():
+            height = min(self.input.wanted_height(), theme().px(320))
+            self.input.setFixedHeight(max(height, self.input.least_height()))
+
+    def forget(self) -> None:
+        """The card goes away: what is still being drawn is not shown any more."""
+        self._gone = True
+
+
+def _task_of(item: CallItem) -> Text:
+    """The title has room first: it is what a person knows the task by."""
+    whole = tr("task {task}", task=plain(item.task_title or item.task_id))
+    text = Text(use="secondary", role="text.2")
+    metrics = QFontMetrics(text.font())
+    text.setText(metrics.elidedText(whole, Qt.TextElideMode.ElideMiddle, theme().px(260)))
+    text.setToolTip(whole)
+    text.setAccessibleName(whole)
+    return text
 
 
 class _Rule(Panel):
@@ -142,5 +186,11 @@ class _Rule(Panel):
 def _compact(item: CallItem) -> str:
     values = list(item.input.values())
     if len(values) == 1 and isinstance(values[0], str):
-        return values[0]
-    return json.dumps(item.input, ensure_ascii=False)
+        return values[0][:_COMPACT]
+    chunks = json.JSONEncoder(ensure_ascii=False).iterencode(item.input)
+    text = ""
+    for chunk in chunks:
+        text += chunk[:_COMPACT]
+        if len(text) >= _COMPACT:
+            break
+    return text[:_COMPACT]

@@ -36,6 +36,7 @@ from oma_desktop.ui.review_parts import Chip, ElidedText, Page, Panel, Picture, 
 from oma_desktop.ui.strip import StateStrip
 from oma_desktop.ui.theme import theme
 from oma_desktop.viewmodel.approvals import RequestKey
+from oma_desktop.viewmodel.offload import Offload, at_once
 from oma_desktop.viewmodel.resume import (
     Line,
     Obstacle,
@@ -51,8 +52,16 @@ class ResumeDialog(QDialog):
 
     review_wanted = Signal(object)  # RequestKey
 
-    def __init__(self, model: ResumeModel, *, clock: Clock, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        model: ResumeModel,
+        *,
+        clock: Clock,
+        offload: Offload = at_once,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
+        self._offload = offload
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowIcon(app_icon())
         self.setSizeGripEnabled(False)
@@ -173,6 +182,8 @@ class ResumeDialog(QDialog):
         column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        for card in self.cards:
+            card.forget()
         self.rows, self.cards = [], []
         for summary in summaries(plan) if plan is not None else ():
             self._add_row(column, summary)
@@ -193,7 +204,7 @@ class ResumeDialog(QDialog):
         column.addWidget(row)
 
     def _add_card(self, column: QVBoxLayout, item: CallItem) -> None:
-        card = ChoiceCard(item, again=self.model.runs_again(item))
+        card = ChoiceCard(item, again=self.model.runs_again(item), offload=self._offload)
         card.chosen.connect(self._on_chosen)
         self.cards.append(card)
         column.addWidget(card)

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import (
-    QSizePolicy,
-    QStackedWidget,
-    QTabBar,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
-from oma_desktop.base.text import ntr, tr
-from oma_desktop.model.json_value import JsonObject, JsonValue
-from oma_desktop.model.visible_json import VisibleText, draw, exact_content, string_lines
+from oma_desktop.base.text import tr
 from oma_desktop.ui import review_words as words
 from oma_desktop.ui.exact_view import ExactView
 from oma_desktop.ui.flow import FlowLayout
@@ -25,21 +15,17 @@ from oma_desktop.ui.review_compare import Compare
 from oma_desktop.ui.review_facts import facts_fit
 from oma_desktop.ui.review_parts import Picture, Text
 from oma_desktop.ui.review_tasks import TaskLists
+from oma_desktop.ui.review_tree import ContentTree
 from oma_desktop.ui.theme import theme, theme_host
 from oma_desktop.viewmodel.approvals import RequestRow, tasks_of
+from oma_desktop.viewmodel.offload import Offload, at_once, is_small
+from oma_desktop.viewmodel.review_paper import Paper, make_paper
 
 
-def exact_of(row: RequestRow) -> JsonObject:
-    """Return the content with the digits of the file."""
-    return exact_content(row.request.row_value, row.request.content)
-
-
-def text_value(row: RequestRow) -> JsonValue:
-    """Return what the exact text shows: the input where the facts grid holds all the rest."""
-    content = exact_of(row)
-    if row.request.scope == "tool_call" and facts_fit(row.request.content, row.request.boundary):
-        return content["input"]
-    return content
+def shows_input_only(row: RequestRow) -> bool:
+    """Say whether the exact text is the input alone, the facts grid holding all the rest."""
+    request = row.request
+    return request.scope == "tool_call" and facts_fit(request.content, request.boundary)
 
 
 class Body(QWidget):
@@ -48,14 +34,15 @@ class Body(QWidget):
     shown_whole = Signal()
     laid_out = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, offload: Offload = at_once) -> None:
         super().__init__()
+        self._offload = offload
         self.tabs = QTabBar()
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
         self.tabs.setStyleSheet("QTabBar { background: transparent; }")
         self.text, self.compare = ExactView(), Compare()
-        self.tree, self.tasks = _make_tree(), TaskLists()
+        self.tree, self.tasks = ContentTree(), TaskLists()
         self._about = Text(use="secondary", role="text.muted")
         self._marks_picture = Picture(meaning="warning", size=14, role="warning")
         self._marks = Text(use="state", role="warning.text")
@@ -63,14 +50,14 @@ class Body(QWidget):
         self._pages: list[QWidget] = []
         self._raw_differs = False
         self._text_is_input = False
-        self._places, self._n_marks = 0, 0
         self._row: RequestRow | None = None
+        self._paper: Paper | None = None
         for page in (self.text, self.tree, self.tasks, self.compare):
             self._stack.addWidget(page)
         self._lay_out()
         self.tabs.currentChanged.connect(self._on_tab)
-        for view in (self.text, self.compare.left, self.compare.right):
-            view.shown_whole.connect(self._on_shown)
+        self.text.shown_whole.connect(self._on_shown)
+        self.compare.shown_whole.connect(self._on_shown)
         self.text.laid_out.connect(self.laid_out)
         self.compare.laid_out.connect(self.laid_out)
         theme_host().theme_changed.connect(self._on_theme_changed)
@@ -95,16 +82,32 @@ class Body(QWidget):
     def show_request(self, row: RequestRow) -> None:
         """Show another request from its beginning."""
         self._stack.setCurrentWidget(self.text)
-        self._text_is_input = facts_fit(row.request.content, row.request.boundary)
-        drawn = draw(text_value(row))
-        self.text.show_value(drawn)
-        _fill_tree(self.tree, exact_of(row))
-        places, raw = self._show_raw(row, drawn)
-        lists = tasks_of(row.request.content)
-        self.tasks.show_lists(lists)
-        self._places, self._row = places, row
-        self._n_marks = drawn.n_marks + (raw.n_marks if raw is not None else 0)
-        self._set_tabs(has_tasks=bool(lists) and row.request.scope != "tool_call")
+        self._row, self._paper = row, None
+        self._text_is_input = shows_input_only(row)
+        self._raw_differs = False
+        work = partial(make_paper, row, input_only=self._text_is_input)
+        if is_small(row.request.content):
+            self._on_paper(work())
+            return
+        self.text.show_reading()
+        self._set_tabs()
+        self.laid_out.emit()
+        self._offload(work, self._on_paper)
+
+    def forget(self) -> None:
+        """The window closes: what is still being drawn is not shown any more."""
+        self._row = None
+
+    def _on_paper(self, paper: Paper) -> None:
+        if paper.row is not self._row:
+            return  # another request is shown meanwhile
+        self._paper = paper
+        self._raw_differs = paper.beside is not None
+        self.text.show_value(paper.text)
+        if paper.beside is not None:
+            heads = tr("raw input, as the model asked"), tr("input, as it will run")
+            self.compare.show_values(paper.beside, heads)
+        self._set_tabs()
         self.laid_out.emit()
 
     def retranslate(self) -> None:
@@ -113,31 +116,19 @@ class Body(QWidget):
             self.tabs.setTabText(i, self._label(page))
         if self._row is not None:
             self._about.say(self._what_is_shown(self._row))
-        n = self._n_marks
+        n = self._paper.n_marks if self._paper is not None else 0
         self._marks_picture.setVisible(n > 0)
         self._marks.say(words.hidden_count(n) if n else "")
-        for view in (self.text, self.compare.left, self.compare.right):
-            view.retranslate()
+        self.text.retranslate()
+        self.compare.retranslate()
 
     def _label(self, page: QWidget) -> str:
         if page is self.compare:
-            return tr("Changed from raw input: {n}", n=self._places)
+            beside = self._paper.beside if self._paper is not None else None
+            return tr("Changed from raw input: {n}", n=beside.places if beside else 0)
         if page is self.text:
             return tr("Text")
         return tr("Tree") if page is self.tree else tr("Tasks")
-
-    def _show_raw(self, row: RequestRow, drawn: VisibleText) -> tuple[int, VisibleText | None]:
-        content = exact_of(row)
-        differs = row.request.scope == "tool_call" and repr(content.get("rawInput")) != repr(
-            content.get("input")
-        )
-        self._raw_differs = differs
-        if not differs:
-            return 0, None
-        raw = draw(content.get("rawInput"))
-        checked = draw(content.get("input"))
-        heads = tr("raw input, as the model asked"), tr("input, as it will run")
-        return self.compare.show_values(raw, checked, heads), raw
 
     def _what_is_shown(self, row: RequestRow) -> str:
         if row.request.scope != "tool_call" or not self._text_is_input:
@@ -146,14 +137,17 @@ class Body(QWidget):
             return tr("input, changed by the schema check")
         return tr("input, checked by schema")
 
-    def _set_tabs(self, *, has_tasks: bool) -> None:
+    def _set_tabs(self) -> None:
         self.tabs.blockSignals(True)
         while self.tabs.count():
             self.tabs.removeTab(0)
         self._pages = [self.compare] if self._raw_differs else []
-        self._pages += [self.text, self.tree]
-        if has_tasks:
-            self._pages.append(self.tasks)
+        self._pages.append(self.text)
+        if self._paper is not None:
+            self._pages.append(self.tree)
+            row = self._paper.row
+            if row.request.scope != "tool_call" and tasks_of(row.request.content):
+                self._pages.append(self.tasks)
         for _ in self._pages:
             self.tabs.addTab("")
         self.retranslate()
@@ -161,9 +155,16 @@ class Body(QWidget):
         self._on_tab(0)
 
     def _on_tab(self, index: int) -> None:
-        if 0 <= index < len(self._pages):
-            self._stack.setCurrentWidget(self._pages[index])
-            self.laid_out.emit()
+        if not 0 <= index < len(self._pages):
+            return
+        page = self._pages[index]
+        paper = self._paper
+        if page is self.tree and paper is not None:
+            self.tree.show_content(paper.content)
+        elif page is self.tasks and paper is not None:
+            self.tasks.show_lists(tasks_of(paper.row.request.content))
+        self._stack.setCurrentWidget(page)
+        self.laid_out.emit()
 
     def _on_shown(self) -> None:
         if self.whole_was_shown:
@@ -172,6 +173,8 @@ class Body(QWidget):
     @property
     def whole_was_shown(self) -> bool:
         """Whether all that the hash covers was on screen: input, and raw input where it differs."""
+        if self._paper is None:
+            return False
         if not self._raw_differs:
             return self.text.whole_was_shown
         beside = self._text_is_input and self.compare.right.whole_was_shown
@@ -191,46 +194,3 @@ def _heights(page: QWidget | None) -> tuple[int, int]:
         return page.wanted_height(), page.least_height()
     now = theme()
     return now.px(280), now.px(96)
-
-
-def _make_tree() -> QTreeWidget:
-    tree = QTreeWidget()
-    tree.setColumnCount(2)
-    tree.setHeaderLabels([tr("Key"), tr("Value")])
-    tree.setUniformRowHeights(True)
-    tree.setWordWrap(False)
-    tree.setTabKeyNavigation(False)
-    return tree
-
-
-def _fill_tree(tree: QTreeWidget, content: JsonObject) -> None:
-    tree.clear()
-    for item in _items(content.items()):
-        tree.addTopLevelItem(item)
-    tree.expandToDepth(1)
-    tree.resizeColumnToContents(0)
-
-
-def _items(pairs: Iterable[tuple[object, JsonValue]]) -> Iterable[QTreeWidgetItem]:
-    for key, value in pairs:
-        item = QTreeWidgetItem([_one_line(str(key)), _summary(value)])
-        members: Iterable[tuple[object, JsonValue]] = ()
-        if isinstance(value, dict):
-            members = value.items()
-        elif isinstance(value, list):
-            members = enumerate(value)
-        for child in _items(members):
-            item.addChild(child)
-        yield item
-
-
-def _one_line(text: str) -> str:
-    return "".join(p.text for line in string_lines(text) for p in line)[1:-1]
-
-
-def _summary(value: JsonValue) -> str:
-    if isinstance(value, dict):
-        return ntr("{n} member", "{n} members", len(value))
-    if isinstance(value, list):
-        return ntr("{n} item", "{n} items", len(value))
-    return draw(value).lines[0].text if not isinstance(value, str) else _one_line(value)

@@ -2,68 +2,90 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
-
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from oma_desktop.model.visible_json import VisibleLine, VisibleText
 from oma_desktop.ui.exact_view import ExactView
 from oma_desktop.ui.review_parts import Text
-
-
-def differing(
-    left: tuple[VisibleLine, ...], right: tuple[VisibleLine, ...]
-) -> tuple[frozenset[int], frozenset[int], int]:
-    """Return the numbers of lines that differ on each side, and the number of differing places."""
-    a, b = [line.text for line in left], [line.text for line in right]
-    lost: set[int] = set()
-    new: set[int] = set()
-    places = 0
-    for tag, a1, a2, b1, b2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if tag != "equal":
-            places += 1
-            lost.update(range(a1 + 1, a2 + 1))
-            new.update(range(b1 + 1, b2 + 1))
-    return frozenset(lost), frozenset(new), places
+from oma_desktop.viewmodel.review_paper import Beside
 
 
 class Compare(QWidget):
-    """Left the older or raw value, right the newer or checked one."""
+    """Left the older or raw value, right the newer or checked one.
 
+    Both viewers are made when they are first needed: most reviews need none.
+    """
+
+    shown_whole = Signal()
     laid_out = Signal()
+    typing = Signal(bool)
 
     def __init__(self) -> None:
         super().__init__()
-        self.left, self.right = ExactView(), ExactView()
-        self._heads = Text(use="section", role="text.muted"), Text(use="section", role="text.muted")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        for head, view in zip(self._heads, (self.left, self.right), strict=True):
-            column = QVBoxLayout()
-            column.setSpacing(4)
-            column.addWidget(head)
-            column.addWidget(view, 1)
-            row.addLayout(column, 1)
-            view.laid_out.connect(self.laid_out)
+        self._views: tuple[ExactView, ExactView] | None = None
+        self._heads: tuple[Text, Text] | None = None
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(8)
 
-    def show_values(self, left: VisibleText, right: VisibleText, heads: tuple[str, str]) -> int:
-        """Show both; return the number of places where they differ."""
-        lost, new, places = differing(left.lines, right.lines)
-        for head, text in zip(self._heads, heads, strict=True):
+    @property
+    def left(self) -> ExactView:
+        """The older or raw value."""
+        return self._made()[0]
+
+    @property
+    def right(self) -> ExactView:
+        """The newer or checked value."""
+        return self._made()[1]
+
+    def _made(self) -> tuple[ExactView, ExactView]:
+        if self._views is None:
+            self._views = ExactView(), ExactView()
+            self._heads = (
+                Text(use="section", role="text.muted"),
+                Text(use="section", role="text.muted"),
+            )
+            for head, view in zip(self._heads, self._views, strict=True):
+                self._add(head, view)
+        return self._views
+
+    def _add(self, head: Text, view: ExactView) -> None:
+        column = QVBoxLayout()
+        column.setSpacing(4)
+        column.addWidget(head)
+        column.addWidget(view, 1)
+        self._row.addLayout(column, 1)
+        view.shown_whole.connect(self.shown_whole)
+        view.laid_out.connect(self.laid_out)
+        view.typing.connect(self.typing)
+
+    def retranslate(self) -> None:
+        """Set every word again."""
+        for view in self._views or ():
+            view.retranslate()
+
+    def show_values(self, beside: Beside, heads: tuple[str, str]) -> None:
+        """Show both, what differs tinted."""
+        self._made()
+        for head, text in zip(self._heads or (), heads, strict=True):
             head.setText(text)
-        self.left.show_value(left)
-        self.right.show_value(right)
-        self.left.text.tint_lines(lost, "diff.removed.bg")
-        self.right.text.tint_lines(new, "diff.added.bg")
-        return places
+        self.left.show_value(beside.left)
+        self.right.show_value(beside.right)
+        self.left.text.tint_lines(beside.lost, "diff.removed.bg")
+        self.right.text.tint_lines(beside.new, "diff.added.bg")
+
+    def show_reading(self) -> None:
+        """Show that both are being prepared."""
+        self.left.show_reading()
+        self.right.show_reading()
 
     def wanted_height(self) -> int:
         """Height that shows both without scrolling."""
-        head = self._heads[0].sizeHint().height() + 4
-        return max(self.left.wanted_height(), self.right.wanted_height()) + head
+        return max(v.wanted_height() for v in self._made()) + self._head_height()
 
     def least_height(self) -> int:
         """Height below which reading makes no sense."""
-        return self.left.least_height() + self._heads[0].sizeHint().height() + 4
+        return self.left.least_height() + self._head_height()
+
+    def _head_height(self) -> int:
+        return self._heads[0].sizeHint().height() + 4 if self._heads is not None else 0

@@ -24,14 +24,17 @@ SHORT = 40
 
 
 def facts_fit(content: JsonObject, boundary: str) -> bool:
-    """Say whether the grid can show everything of a tool call but its input, unshortened."""
+    """Say whether the grid can show everything of a tool call but its input, unshortened.
+
+    The boundary of a call is its task and its id with a colon between: both stand beside it.
+    """
     values = [content.get(key) for key in TOOL_FACTS]
     return (
         content.keys() == TOOL_KEYS
         and content.get("kind") == "tool_call"
         and isinstance(content.get("consequential"), bool)
         and all(isinstance(v, str) and _is_short(v) for v in values)
-        and _is_short(boundary)
+        and (_is_short(boundary) or boundary == f"{content['taskId']}:{content['toolCallId']}")
     )
 
 

@@ -25,8 +25,11 @@ from oma_desktop.viewmodel.feed import Feed, LiveActivity
 from oma_desktop.viewmodel.selection import Selection
 
 FOLD_LINES: Final = 40
+WINDOW: Final = 500
+"""So many messages are smooth on a page (ux.md D2); earlier ones come when asked for."""
 _MAX_LINE: Final = 2_000
-_MAX_DRAFT: Final = 200_000
+_MAX_DRAFT: Final = 24_000
+"""Of text that streams, the end is drawn, thirty times a second; saved text is shown whole."""
 
 Situation = Literal["nothing_selected", "loading", "empty", "shown"]
 
@@ -60,11 +63,13 @@ class Entry:
     saved: bool = True
 
 
-def entries(conversation: ConversationView, *, unfolded: frozenset[int]) -> tuple[Entry, ...]:
-    """Return the messages of a conversation, long text folded except in `unfolded` messages."""
+def entries(
+    conversation: ConversationView, *, unfolded: frozenset[int], first: int = 0
+) -> tuple[Entry, ...]:
+    """Return the messages from number `first` on, long text folded except in `unfolded` ones."""
     return tuple(
         entry(number, message, folded=number not in unfolded)
-        for number, message in enumerate(conversation.messages)
+        for number, message in enumerate(conversation.messages[first:], start=first)
     )
 
 
@@ -130,6 +135,7 @@ class Conversation(QObject):
         self._selection = selection
         self._view: ConversationView | None = None
         self._unfolded: frozenset[int] = frozenset()
+        self._first = 0
         self._drafts: dict[tuple[RunRef, str], str] = {}
         self._asked: tuple[RunRef, TaskView] | None = None
         self._active = True
@@ -166,8 +172,20 @@ class Conversation(QObject):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The saved messages."""
-        return () if self._view is None else entries(self._view, unfolded=self._unfolded)
+        """The saved messages, without those that are still folded away at the beginning."""
+        if self._view is None:
+            return ()
+        return entries(self._view, unfolded=self._unfolded, first=self._first)
+
+    @property
+    def n_earlier(self) -> int:
+        """How many messages at the beginning are folded away."""
+        return self._first
+
+    def show_earlier(self) -> None:
+        """Show the next lot of earlier messages."""
+        self._first = max(0, self._first - WINDOW)
+        self.changed.emit()
 
     @property
     def draft(self) -> str:
@@ -213,6 +231,9 @@ class Conversation(QObject):
             return
         if view != self._view:
             self._drop_saved_draft(ref, view)
+            n = len(view.messages)
+            if self._view is None or self._first > n:
+                self._first = max(0, n - WINDOW)  # then it stays, so that lines do not move
             self._view = view
             self.changed.emit()
 

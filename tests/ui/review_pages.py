@@ -63,6 +63,8 @@ class ReviewPage:
         view, seen = self.window.body.text, []
         for page in range(view.n_pages):
             self.painted()
+            self.qtbot.waitUntil(lambda: view.text.is_filled)
+            self.painted()
             seen.append(view.text.toPlainText())
             bar = view.text.verticalScrollBar()
             outer = self.window.scroller

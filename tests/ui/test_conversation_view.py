@@ -13,6 +13,7 @@ from tests.ui import scenes
 
 class Scene:
     def __init__(self, qtbot):
+        self.qtbot = qtbot
         self.feed, self.commands, self.selection = Feed(), scenes.Recorder(), Selection()
         self.feed.put(scenes.main_store())
         self.model = Conversation(self.feed, self.commands, self.selection)
@@ -32,6 +33,7 @@ class Scene:
 
     def draw(self):
         self.view._draw()
+        self.qtbot.waitUntil(lambda: not self.view._slices.running)
         return self.text
 
     @property

@@ -14,8 +14,9 @@ from oma_desktop.model.view import Effect, OwnerKind
 from oma_desktop.model.visible_json import draw
 from oma_desktop.ui.approval_inbox import InboxPanel
 from oma_desktop.ui.approval_review import ReviewWindow
-from oma_desktop.ui.review_body import text_value
+from oma_desktop.ui.review_body import shows_input_only
 from oma_desktop.viewmodel.review import Bar, Phase
+from oma_desktop.viewmodel.review_paper import text_value
 from tests.ui.review_pages import ReviewPage
 from tests.viewmodel.review_world import (
     CASES,
@@ -43,6 +44,11 @@ def review(qtbot):
     yield make
     for page in pages:
         page.close()
+
+
+def _drawn(page):
+    row = page.model.review.shown
+    return draw(text_value(row, input_only=shows_input_only(row)))
 
 
 # -- case s36: a person types while requests arrive ------------------------------------------------
@@ -223,7 +229,7 @@ def test_s37_everything_is_reachable_and_approve_waits_for_it(review, host, docu
         page.wait(2)
         assert page.bar is Bar.NOT_SHOWN
     text = page.read()
-    drawn = draw(text_value(page.model.review.shown))
+    drawn = _drawn(page)
     flat = text.replace("\n", "")
     assert flat == "".join(line.text for line in drawn.lines), "nothing is shortened"
     assert view.content["input"]["command"].splitlines()[-1].strip() in flat
@@ -262,7 +268,7 @@ def test_s37_the_whole_content_can_be_searched(review):
     assert view.finder.hasFocus()
     page.keys("rm -rf\n")
     assert view._found.text() == "1 match"
-    assert view.text.textCursor().selectedText() == "rm -rf"
+    page.qtbot.waitUntil(lambda: view.text.textCursor().selectedText() == "rm -rf")
     assert view._page == view.n_pages - 1
     assert page.bar is Bar.TYPING, "a search is typing too"
     QTest.keyClick(page.handle, Qt.Key.Key_Escape)
@@ -300,7 +306,7 @@ def test_s37_jumping_to_the_end_is_not_reading(review):
 
 def test_s37_blank_runs_and_counts_are_named(review):
     page = review(from_document(S37[0]))
-    lines = draw(text_value(page.model.review.shown)).lines
+    lines = _drawn(page).lines
     assert [line.blank_run for line in lines if line.blank_run] == [40]
     counts = page.window.body.text._counts.text()
     assert f"{len(lines)} lines" in counts

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oma_desktop.model.visible_json import NumberText, VisibleText, draw, exact_content, pages
+from oma_desktop.model.visible_json import NumberText, VisibleText, draw, exact_content
+from oma_desktop.model.visible_pages import PART, pages, sheet
 from oma_desktop.model.visible_text import MarkKind, marks, reveal
 
 
@@ -183,3 +184,17 @@ def test_pages_hold_everything_once_and_in_order(value: object, limit: int) -> N
     assert [again[i + 1] for i in range(len(lines))] == [line.text for line in lines]
     for page in cut:
         assert sum(len(p.line.text) for p in page) <= limit or len(page) == 1
+
+
+def test_a_long_line_goes_on_in_parts_cut_at_a_blank() -> None:
+    made = sheet("word " * 4000)
+    (page,) = made.pages
+    assert all(len(part.line.text) <= PART for part in page)
+    assert [part.goes_on for part in page] == [False, *[True] * (len(page) - 1)]
+    assert all(part.line.text.endswith("word ") for part in page[:-1])
+    assert {part.number for part in page} == {1}
+
+
+def test_a_sheet_counts_what_it_points_out() -> None:
+    made = sheet({"to": "a\u200bb\u202ec"})
+    assert made.n_marks == made.text.n_marks == 2
