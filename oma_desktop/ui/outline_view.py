@@ -7,6 +7,7 @@ in `Selection`; verbs are only asked for by signal.
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QMenu, QStackedLayout, QWidget
 from typing_extensions import override
 
@@ -42,7 +43,7 @@ class OutlineView(Retranslated):
         self._selection = selection
         self._is_following = False
         self._menu: QMenu | None = None
-        self.model = OutlineModel(feed, selection, self)
+        self.model = OutlineModel(feed, selection, self, active=False)
         self.model.set_words(text=cell_text, sentence=row_sentence, heads=head_text)
         self.tree = OutlineTree(self.model)
         self._empty = EmptyState("outline")
@@ -73,6 +74,19 @@ class OutlineView(Retranslated):
         self._empty.say(tr("No run selected"), tr("Choose a run in the list at the left."))
         self.tree.lay_columns()
         self.tree.header().viewport().update()
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        self._is_following = True  # rows that went meanwhile are no choice of the operator
+        self.model.set_active(active=True)
+        self._is_following = False
+        super().showEvent(event)
+        self._follow()
+
+    @override
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.model.set_active(active=False)
 
     def show_menu(self, at: QPoint) -> None:
         """Offer everything that can be done with the current row."""
@@ -115,7 +129,9 @@ class OutlineView(Retranslated):
             self.review_requested.emit(target)
 
     def _expand_below(self) -> None:
-        self.tree.expandRecursively(self.tree.currentIndex().siblingAtColumn(0))
+        index = self.tree.currentIndex().siblingAtColumn(0)
+        self.model.open_below(index)
+        self.tree.expandRecursively(index)
 
     def _collapse(self) -> None:
         self.tree.collapseAll()
@@ -131,7 +147,9 @@ class OutlineView(Retranslated):
         self._follow()
 
     def _follow(self) -> None:
-        """Make the selected call or task the current row."""
+        """Make the selected call or task the current row; unseen, nothing is made for it."""
+        if not self.isVisible():
+            return
         task_id, call_id = self._selection.task_id, self._selection.call_id
         index = QModelIndex()
         if task_id is not None and call_id is not None:

@@ -1,6 +1,7 @@
 """The outline of the selected run as a tree: run, task, turn, tool call (ux.md C5).
 
 Compares by key and announces ranges, never a reset: what is open, selected and scrolled to stays.
+Does nothing while nobody looks, and makes the turns and calls of a task when it is opened.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from oma_desktop.viewmodel.outline_rows import (
     Key,
     Kind,
     OutlineRow,
+    TaskBranch,
     run_branch,
     sort_value,
-    task_branch,
 )
 from oma_desktop.viewmodel.roles import Role
 from oma_desktop.viewmodel.rows import ranges
@@ -34,35 +35,44 @@ PLAN_ORDER: Final = -1
 
 
 class _Node:
-    """A place in the tree. `id` names it inside Qt's indexes for as long as it lives."""
+    """A place in the tree. `id` names it inside Qt's indexes for as long as it lives; `is_made`
+    false: what is below waits until the row is opened."""
 
-    __slots__ = ("branch", "children", "id", "parent", "place")
+    __slots__ = ("branch", "children", "id", "is_made", "key", "parent", "place")
 
     def __init__(self, id_: int, parent: _Node | None, branch: Branch | None) -> None:
         self.id = id_
         self.parent = parent
         self.branch = branch
+        self.key: Key = branch.key if branch is not None else ()
         self.children: list[_Node] = []
+        self.is_made = branch is None or not branch.is_later
         self.place = 0
 
     @property
     def row(self) -> OutlineRow | None:
         return self.branch.row if self.branch is not None else None
 
-    @property
-    def key(self) -> Key | None:
-        return self.branch.row.key if self.branch is not None else None
-
 
 class OutlineModel(QAbstractItemModel):
     """Follows feed and selection.
 
     Invariants: keys are unique in the whole tree; nodes change only between Qt's begin and end
-    calls; `data` is total. Only tasks are sorted; turns and calls keep the order of time.
+    calls; `data` is total. Only tasks are sorted; turns and calls keep the order of time. While it
+    is not active the tree stays as it was last seen.
     """
 
-    def __init__(self, feed: Feed, selection: Selection, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        selection: Selection,
+        parent: QObject | None = None,
+        *,
+        active: bool = True,
+    ) -> None:
         super().__init__(parent)
+        self._is_active = active
+        self._is_behind = False
         self._feed = feed
         self._selection = selection
         self._root = _Node(0, None, None)
@@ -70,7 +80,7 @@ class OutlineModel(QAbstractItemModel):
         self._nodes: dict[int, _Node] = {0: self._root}
         self._by_key: dict[Key, _Node] = {}
         self._n_made = 0
-        self._known: dict[str, tuple[TaskView, Branch]] = {}
+        self._known: dict[str, TaskBranch] = {}
         self._sort = (PLAN_ORDER, Qt.SortOrder.AscendingOrder)
         self._text: Callable[[OutlineRow, int], str] | None = None
         self._sentence: Callable[[OutlineRow], str] | None = None
@@ -91,26 +101,42 @@ class OutlineModel(QAbstractItemModel):
         """Set how cells, rows and columns read; the words come from `ui`."""
         self._text, self._sentence, self._heads = text, sentence, heads
 
+    def set_active(self, *, active: bool) -> None:
+        """Follow the feed only while somebody looks; catch up when somebody does again."""
+        self._is_active = active
+        if active and self._is_behind:
+            self._refresh()
+
     def row_at(self, index: Index) -> OutlineRow | None:
         """Return the row of an index."""
         return self._node(index).row if index.isValid() else None
 
     def index_of(self, key: Key, column: int = 0) -> QModelIndex:
-        """Return the index of a key, or an invalid one."""
+        """Return the index of a key, or an invalid one; what is below its task is made."""
+        if len(key) > 2:  # of turns and calls the second part names the task
+            self._make_below(self._by_key.get(("task", key[1])))
         node = self._by_key.get(key)
         return self._index(node, column) if node is not None else QModelIndex()
+
+    def open_below(self, index: Index) -> None:
+        """Make everything below a row."""
+        node = self._node(index)
+        self._make_below(node)
+        for child in node.children:
+            self._make_below(child)
 
     def index_of_call(self, task_id: str, call_id: str) -> QModelIndex:
         """Return the newest call of a task with this id; ids may come back in later turns."""
         task = self._by_key.get(("task", task_id))
+        self._make_below(task)
         for turn in reversed(task.children if task is not None else ()):
             for call in turn.children:
-                if call.key is not None and call.key[-1] == call_id:
+                if call.key[-1] == call_id:
                     return self._index(call, 0)
         return QModelIndex()
 
     def lines(self) -> list[str]:
-        """Return the tree as text lines, for tests that read like a diff (house.md 3.6)."""
+        """Return the rows that are made as text, for tests that read like a diff (house.md 3.6)."""
         told: list[str] = []
 
         def tell(node: _Node, depth: int) -> None:
@@ -148,6 +174,19 @@ class OutlineModel(QAbstractItemModel):
     @override
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
         return 0 if parent.column() > 0 else len(self._node(parent).children)
+
+    @override
+    def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008 - Qt's own default
+        node = self._node(parent)
+        return parent.column() <= 0 and (bool(node.children) or not node.is_made)
+
+    @override
+    def canFetchMore(self, parent: Index) -> bool:
+        return not self._node(parent).is_made
+
+    @override
+    def fetchMore(self, parent: Index) -> None:
+        self._make_below(self._node(parent))
 
     @override
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
@@ -200,6 +239,9 @@ class OutlineModel(QAbstractItemModel):
     # -- making the tree --------------------------------------------------------------------
 
     def _refresh(self) -> None:
+        self._is_behind = not self._is_active
+        if self._is_behind:
+            return
         ref = self._selection.run
         store = self._feed.store(ref.store) if ref is not None else None
         run = self._feed.run(ref) if ref is not None else None
@@ -216,37 +258,52 @@ class OutlineModel(QAbstractItemModel):
             )
         self._sync(self._root, [run_branch(store, run, tasks)])
 
-    def _task_branches(self, tasks: Sequence[TaskView]) -> list[Branch]:
+    def _task_branches(self, tasks: Sequence[TaskView]) -> list[TaskBranch]:
         """Make branches anew only for tasks that changed: the usual save changes one."""
-        unique = {t.id: t for t in tasks}
-        known, self._known = self._known, {}
-        for task_id, task in unique.items():
-            old = known.get(task_id)
-            same = old is not None and old[0] == task
-            self._known[task_id] = old if same and old is not None else (task, task_branch(task))
-        return [branch for _, branch in self._known.values()]
+        known = self._known
+        self._known = now = {}
+        for task in tasks:
+            old = known.get(task.id)
+            same = old is not None and (old.task is task or old.task == task)
+            now[task.id] = old if same and old is not None else TaskBranch(task)
+        return list(now.values())
 
     def _sync(self, node: _Node, branches: Sequence[Branch]) -> None:
         """Make the children of a node what `branches` say, announcing only what moved."""
-        keys = [b.row.key for b in branches]
-        self._remove_missing(node, set(keys))
-        self._reorder(node, keys)
-        self._insert_missing(node, branches)
+        keys = [b.key for b in branches]
+        if keys != [c.key for c in node.children]:
+            self._remove_missing(node, set(keys))
+            self._reorder(node, keys)
+            self._insert_missing(node, branches)
         changed: list[int] = []
         below: list[tuple[_Node, Branch]] = []
         for child, branch in zip(node.children, branches, strict=True):
             old = child.branch
+            if old is branch:
+                continue
             child.branch = branch
-            if old is not branch:
+            if child.is_made or not branch.is_later:
+                child.is_made = True
                 below.append((child, branch))
-                if old is None or old.row != branch.row:
-                    changed.append(child.place)
+            if old is None or not old.says_what(branch):
+                changed.append(child.place)
         for first, last in ranges(changed):
             left = self._index(node.children[first], 0)
             right = self._index(node.children[last], len(Column) - 1)
             self.dataChanged.emit(left, right)
         for child, branch in below:
             self._sync(child, branch.branches)
+
+    def _make_below(self, node: _Node | None) -> None:
+        """Make what is below a row that is opened."""
+        if node is None or node.is_made or node.branch is None:
+            return
+        branches = node.branch.branches
+        self.beginInsertRows(self._index_or_root(node), 0, len(branches) - 1)
+        node.is_made = True
+        node.children = [self._grow(node, b) for b in branches]
+        _number(node)
+        self.endInsertRows()
 
     def _remove_missing(self, node: _Node, wanted: set[Key]) -> None:
         gone = [c.place for c in node.children if c.key not in wanted]
@@ -260,12 +317,12 @@ class OutlineModel(QAbstractItemModel):
 
     def _reorder(self, node: _Node, keys: Sequence[Key]) -> None:
         rank = {k: i for i, k in enumerate(keys)}
-        order = [rank[c.key] for c in node.children if c.key is not None]
+        order = [rank[c.key] for c in node.children]
         if all(a < b for a, b in pairwise(order)):
             return
         self.layoutAboutToBeChanged.emit()  # the binding takes no arguments (PySide6 6.11.3)
         moving = [i for i in self.persistentIndexList() if self._node(i).parent is node]
-        node.children.sort(key=lambda c: rank[c.key] if c.key is not None else 0)
+        node.children.sort(key=lambda c: rank[c.key])
         _number(node)
         moved = [self._index(self._node(i), i.column()) for i in moving]
         self.changePersistentIndexList(moving, moved)
@@ -273,7 +330,7 @@ class OutlineModel(QAbstractItemModel):
 
     def _insert_missing(self, node: _Node, branches: Sequence[Branch]) -> None:
         known = {c.key for c in node.children}
-        missing = [i for i, b in enumerate(branches) if b.row.key not in known]
+        missing = [i for i, b in enumerate(branches) if b.key not in known]
         for first, last in ranges(missing):
             self.beginInsertRows(self._index_or_root(node), first, last)
             made = [self._grow(node, b) for b in branches[first : last + 1]]
@@ -285,15 +342,15 @@ class OutlineModel(QAbstractItemModel):
         self._n_made += 1
         node = _Node(self._n_made, parent, branch)
         self._nodes[node.id] = node
-        self._by_key[branch.row.key] = node
-        node.children = [self._grow(node, b) for b in branch.branches]
-        _number(node)
+        self._by_key[branch.key] = node
+        if node.is_made:
+            node.children = [self._grow(node, b) for b in branch.branches]
+            _number(node)
         return node
 
     def _forget(self, node: _Node) -> None:
         del self._nodes[node.id]
-        if node.key is not None:
-            self._by_key.pop(node.key, None)
+        self._by_key.pop(node.key, None)
         for child in node.children:
             self._forget(child)
 

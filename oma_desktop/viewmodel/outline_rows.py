@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, IntEnum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from typing_extensions import override
 
 from oma_desktop.model.view import (
     CallState,
@@ -19,7 +21,7 @@ from oma_desktop.model.view import (
 )
 from oma_desktop.viewmodel.graph_nodes import urgency
 from oma_desktop.viewmodel.runs import run_name
-from oma_desktop.viewmodel.tools import OPEN
+from oma_desktop.viewmodel.tools import OPEN, n_open
 
 Key: TypeAlias = tuple[str | int, ...]
 
@@ -70,85 +72,148 @@ class OutlineRow:
     call: ToolCallView | None = None
 
 
-class Branch(NamedTuple):
-    """A row with everything below it."""
+class Branch:
+    """A row with everything below it: made when asked for, and kept.
 
-    row: OutlineRow
-    branches: tuple[Branch, ...] = ()
+    A run has thousands of calls and shows a screen of them, so a task costs next to nothing until
+    somebody looks at it.
+    """
+
+    __slots__ = ("_below", "_row", "key")
+
+    def __init__(self, key: Key, row: OutlineRow | None, below: Sequence[Branch] | None) -> None:
+        self.key = key
+        self._row = row
+        self._below = below
+
+    @property
+    def row(self) -> OutlineRow:
+        """What the row says."""
+        assert self._row is not None
+        return self._row
+
+    @property
+    def branches(self) -> Sequence[Branch]:
+        """What is below."""
+        assert self._below is not None
+        return self._below
+
+    @property
+    def is_later(self) -> bool:
+        """Whether what is below is made only when the row is opened."""
+        return False
+
+    def says_what(self, other: Branch) -> bool:
+        """Whether both rows read the same."""
+        return self.row == other.row
 
 
-def run_branch(store: StoreView, run: RunView, tasks: Sequence[Branch]) -> Branch:
+class TaskBranch(Branch):
+    """A task with its turns; a turn without tool calls is a row too: it was words only."""
+
+    __slots__ = ("n_open", "task")
+
+    def __init__(self, task: TaskView) -> None:
+        super().__init__(("task", task.id), None, None)
+        self.task = task
+        self.n_open = n_open(task)
+
+    @property
+    @override
+    def row(self) -> OutlineRow:
+        if self._row is None:
+            self._row = _task_row(self.task, self.n_open)
+        return self._row
+
+    @property
+    @override
+    def branches(self) -> Sequence[Branch]:
+        if self._below is None:
+            self._below = _turns(self.task)
+        return self._below
+
+    @property
+    @override
+    def is_later(self) -> bool:
+        return self.task.turns > 0 or bool(self.task.calls)
+
+    @override
+    def says_what(self, other: Branch) -> bool:
+        return isinstance(other, TaskBranch) and self.task == other.task
+
+
+def run_branch(store: StoreView, run: RunView, tasks: Sequence[TaskBranch]) -> Branch:
     """Return the root of the tree."""
-    rows = [b.row for b in tasks]
+    n_calls = sum(len(b.task.calls) for b in tasks)
+    n_open_ = sum(b.n_open for b in tasks)
     row = OutlineRow(
         kind=Kind.RUN,
         key=(run.key,),
         title=run_name(store, run),
         state=run.state,
-        number=sum(r.number or 0 for r in rows),
-        n_saved=sum(r.n_saved for r in rows),
-        n_open=sum(r.n_open for r in rows),
+        number=sum(b.task.turns for b in tasks),
+        n_saved=n_calls - n_open_,
+        n_open=n_open_,
         tokens=run.usage.total if run.usage.known else None,
         since=run.started_at,
     )
-    return Branch(row, tuple(tasks))
+    return Branch(row.key, row, tasks)
 
 
-def task_branch(task: TaskView) -> Branch:
-    """Return a task with its turns; a turn without tool calls is a row too: it was words only."""
-    rounds: dict[int, list[ToolCallView]] = {n: [] for n in range(1, task.turns + 1)}
-    for call in task.calls:
-        rounds.setdefault(call.round, []).append(call)
-    n_open = sum(c.state in OPEN for c in task.calls)
-    row = OutlineRow(
+def _task_row(task: TaskView, n_open_: int) -> OutlineRow:
+    return OutlineRow(
         kind=Kind.TASK,
         key=("task", task.id),
         title=task.title,
         state=task.state,
         agent=task.assignee,
         number=task.turns,
-        n_saved=len(task.calls) - n_open,
-        n_open=n_open,
+        n_saved=len(task.calls) - n_open_,
+        n_open=n_open_,
         tokens=task.usage.total if task.usage.known else None,
         since=task.updated_at,
         task_id=task.id,
         task=task,
     )
-    turns = (_turn_branch(task, n, calls) for n, calls in sorted(rounds.items()))
-    return Branch(row, tuple(turns))
+
+
+def _turns(task: TaskView) -> tuple[Branch, ...]:
+    rounds: dict[int, list[ToolCallView]] = {n: [] for n in range(1, task.turns + 1)}
+    for call in task.calls:
+        rounds.setdefault(call.round, []).append(call)
+    return tuple(_turn_branch(task, n, calls) for n, calls in sorted(rounds.items()))
 
 
 def _turn_branch(task: TaskView, number: int, calls: Sequence[ToolCallView]) -> Branch:
-    n_open = sum(c.state in OPEN for c in calls)
+    n_open_ = sum(c.state in OPEN for c in calls)
     row = OutlineRow(
         kind=Kind.TURN,
         key=("turn", task.id, number),
         title="",
         agent=task.assignee,
         number=number,
-        n_saved=len(calls) - n_open,
-        n_open=n_open,
+        n_saved=len(calls) - n_open_,
+        n_open=n_open_,
         task_id=task.id,
     )
     unique = {c.call_id: c for c in calls}
-    return Branch(row, tuple(_call_branch(c) for c in unique.values()))
+    return Branch(row.key, row, tuple(_call_branch(c) for c in unique.values()))
 
 
 def _call_branch(call: ToolCallView) -> Branch:
     is_open = call.state in OPEN
-    return Branch(
-        OutlineRow(
-            kind=Kind.CALL,
-            key=("call", call.task_id, call.round, call.call_id),
-            title=call.tool,
-            state=call.state,
-            agent=call.agent,
-            n_saved=int(not is_open),
-            n_open=int(is_open),
-            task_id=call.task_id,
-            call=call,
-        )
+    row = OutlineRow(
+        kind=Kind.CALL,
+        key=("call", call.task_id, call.round, call.call_id),
+        title=call.tool,
+        state=call.state,
+        agent=call.agent,
+        n_saved=int(not is_open),
+        n_open=int(is_open),
+        task_id=call.task_id,
+        call=call,
     )
+    return Branch(row.key, row, ())
 
 
 _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -181,3 +181,29 @@ def test_every_theme_and_size_is_drawn(page, host):
 def test_a_large_run_is_shown_at_once(qtbot):
     page = OutlinePage(qtbot, stack_plan(2000))
     assert page.view.model.rowCount(page.view.model.index(0, 0)) == 2002
+
+
+def test_a_hidden_outline_makes_nothing_and_opening_makes_one_task(qtbot):
+    feed, selection = world(plan(), approvals=(approval(),))
+    view = OutlineView(feed, selection)
+    qtbot.addWidget(view)
+    selection.select_task("t10")
+    assert view.model.lines() == []
+    view.show()
+    assert len(view.model.lines()) == 1 + len(plan())
+    assert view.model.row_at(view.tree.currentIndex()).task_id == "t10"
+    QTest.keyClick(view.tree, Qt.Key.Key_Right)
+    assert [line.strip() for line in view.model.lines() if line.startswith("    t")] == [
+        "turn 1 2 saved 0 open",
+        "turn 2 1 saved 0 open",
+        "turn 3",
+        "turn 4 0 saved 2 open",
+    ]
+    view.hide()
+    feed.put(store(plan(chinese=True)))
+    assert "  Supplier letters" in "".join(view.model.lines())
+    selection.select_task("t2")
+    view.show()
+    assert "Supplier letters" not in "".join(view.model.lines())
+    assert selection.task_id == "t2"
+    assert view.model.row_at(view.tree.currentIndex()).task_id == "t2"
