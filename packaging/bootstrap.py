@@ -236,7 +236,7 @@ def without_qt(lock: Path, target: Path) -> Path:
     return target
 
 
-def install(venv: Path, locks: list[Path], *, editable: bool) -> None:
+def install(venv: Path, locks: list[Path]) -> None:
     """Install the locked packages when the locks changed since the last time."""
     make_venv(venv)
     key = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
@@ -247,14 +247,28 @@ def install(venv: Path, locks: list[Path], *, editable: bool) -> None:
     pip = [python_of(venv), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     for lock in locks:
         must(*pip, "--require-hashes", "--no-deps", "-r", lock, what=f"install {lock.name}")
-    if editable:
-        # setuptools comes with the development lock; without it a path file does the same work.
-        site = subprocess.check_output(
-            [python_of(venv), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-            text=True,
-        ).strip()
-        (Path(site) / "oma_desktop_clone.pth").write_text(f"{ROOT}\n", encoding="utf-8")
+    link_clone(venv)
     stamp.write_text(key, encoding="utf-8")
+
+
+def link_clone(venv: Path) -> None:
+    """Make this clone importable and give it its command, without a build step.
+
+    A path file does what an editable install would; the launcher is the entry point of
+    pyproject.toml.
+    """
+    site = subprocess.check_output(
+        [python_of(venv), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
+    ).strip()
+    (Path(site) / "oma_desktop_clone.pth").write_text(f"{ROOT}\n", encoding="utf-8")
+    python = python_of(venv)
+    if WINDOWS:
+        launcher = python.with_name("oma-desktop.cmd")
+        launcher.write_text(f'@"{python}" -m oma_desktop %*\n', encoding="utf-8")
+        return
+    launcher = python.with_name("oma-desktop")
+    launcher.write_text(f'#!/bin/sh\nexec "{python}" -m oma_desktop "$@"\n', encoding="utf-8")
+    launcher.chmod(0o755)
 
 
 def prepare(*, dev: bool, window: bool) -> None:
@@ -265,7 +279,7 @@ def prepare(*, dev: bool, window: bool) -> None:
         missing = missing_packages(window)
         if missing:
             install_packages(missing)
-    install(VENV, [LOCK, DEV_LOCK] if dev else [LOCK], editable=True)
+    install(VENV, [LOCK, DEV_LOCK] if dev else [LOCK])
 
 
 def has_display() -> bool:
@@ -310,7 +324,7 @@ def test(arguments: list[str]) -> int:
         return code
     make_venv(CORE_VENV)
     locks = [without_qt(lock, CORE_VENV / f"without-qt-{lock.name}") for lock in (LOCK, DEV_LOCK)]
-    install(CORE_VENV, locks, editable=True)
+    install(CORE_VENV, locks)
     say("the core again, with Qt uninstalled")
     return run(
         python_of(CORE_VENV), "-m", "pytest", "-q", "-m", "not slow", *SUITE_WITHOUT_QT, env=env
