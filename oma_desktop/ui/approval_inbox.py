@@ -235,8 +235,10 @@ class _InboxDelegate(QStyledItemDelegate):
         left = area.left() + pad + shape + now.px(12)
         right = area.right() - pad
         right = _paint_age(painter, right, top, _age(row, self._clock))
-        _paint_first_line(painter, QRect(left, top - 1, right - left, now.px(18)), row)
+        line = QRect(left, top - 1, right - left, now.px(18))
         second = QRect(left, top + now.px(18), area.right() - pad - left, now.px(16))
+        if not _paint_first_line(painter, line, row):  # the name of the tool comes first
+            second.setLeft(_paint_risk(painter, second, row) + now.px(8))
         painter.setFont(now.font("secondary"))
         painter.setPen(now.color("text.2"))
         _draw_elided(painter, second, _second_line(row))
@@ -272,33 +274,45 @@ def _paint_age(painter: QPainter, right: int, top: int, text: str) -> int:
     return right - width - now.px(8)
 
 
-def _paint_first_line(painter: QPainter, area: QRect, row: RequestRow) -> None:
+def _paint_first_line(painter: QPainter, area: QRect, row: RequestRow) -> bool:
+    """Draw what is asked and its risk; false when the risk did not fit beside the whole name."""
     now = theme()
-    risk, role = _risk(row)
-    risk_font = now.font("caption")
-    icon = now.px(12)
-    risk_width = QFontMetrics(risk_font).horizontalAdvance(risk) + icon + now.px(4) if risk else 0
     what, mono = what_of(row)
     font = now.font("mono.strong" if mono else "name")
     metrics = QFontMetrics(font)
-    room = area.width() - (risk_width + now.px(8) if risk else 0)
-    if room < now.px(60):
-        risk, room = "", area.width()
-    shown = metrics.elidedText(what, Qt.TextElideMode.ElideRight, room)
+    wanted = metrics.horizontalAdvance(what)
+    fits = wanted + now.px(8) + _risk_width(row) <= area.width()
+    shown = metrics.elidedText(what, Qt.TextElideMode.ElideRight, area.width())
     painter.setFont(font)
     painter.setPen(now.color("text"))
     painter.drawText(area, int(Qt.AlignmentFlag.AlignVCenter), shown)
+    if fits:
+        _paint_risk(painter, area.adjusted(wanted + now.px(8), 0, 0, 0), row)
+    return fits or not _risk(row)[0]
+
+
+def _risk_width(row: RequestRow) -> int:
+    risk = _risk(row)[0]
+    wide = QFontMetrics(theme().font("caption")).horizontalAdvance(risk)
+    return wide + theme().px(12 + 4) if risk else 0
+
+
+def _paint_risk(painter: QPainter, area: QRect, row: RequestRow) -> int:
+    """Draw icon and word of the risk at the left end; return where they end."""
+    risk, role = _risk(row)
     if not risk:
-        return
-    left = area.left() + metrics.horizontalAdvance(shown) + now.px(8)
+        return area.left()
+    now = theme()
+    icon = now.px(12)
     dpr = painter.device().devicePixelRatioF()
     meaning = "world" if role == "danger.text" else "not.known"
     pixmap = icon_pixmap(meaning, size=icon, role=role, dpr=dpr)
-    painter.drawPixmap(left, area.top() + (area.height() - icon) // 2, pixmap)
-    painter.setFont(risk_font)
+    painter.drawPixmap(area.left(), area.top() + (area.height() - icon) // 2, pixmap)
+    painter.setFont(now.font("caption"))
     painter.setPen(now.color(role))
-    rest = QRect(left + icon + now.px(4), area.top(), risk_width, area.height())
+    rest = area.adjusted(icon + now.px(4), 0, 0, 0)
     painter.drawText(rest, int(Qt.AlignmentFlag.AlignVCenter), risk)
+    return area.left() + _risk_width(row)
 
 
 def _risk(row: RequestRow) -> tuple[str, str]:

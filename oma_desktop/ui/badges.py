@@ -57,6 +57,12 @@ class Badge(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.hide()
 
+    def set_needs_you(self, *, needs_you: bool) -> None:
+        """Choose between the colours of needs you and the quiet ones."""
+        if needs_you != self._needs_you:
+            self._needs_you = needs_you
+            self.update()
+
     def set_count(self, n: int) -> None:
         if n != self._n:
             self._n = n

@@ -39,8 +39,10 @@ INDENT: Final = 36
 _PARAGRAPH: Final = 4096
 _HEAD: Final = 200
 _CALL: Final = 500
-# Marks the hairline between messages: an empty paragraph that must stay
-_LINE: Final = int(QTextFormat.Property.UserProperty) + 1
+# Marks the hairline between messages: an empty paragraph that must stay; the reader draws it
+LINE: Final = int(QTextFormat.Property.UserProperty) + 1
+# Marks the frame of a tool call: its box is drawn by the reader, documents know no round corners
+CARD: Final = int(QTextFormat.Property.UserProperty) + 2
 
 
 @dataclass(slots=True)
@@ -177,15 +179,12 @@ class Page:
         state = part.call_state or CallState.TO_RUN
         needs_you = state is CallState.NEEDS_YOU
         frame = QTextFrameFormat()
-        frame.setBorder(1)
-        frame.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        frame.setBorderBrush(self.look.color("state.needsyou.edge" if needs_you else "border"))
-        frame.setBackground(self.look.color("state.needsyou.tint" if needs_you else "surface"))
+        frame.setProperty(CARD, "needsyou" if needs_you else "plain")
         frame.setLeftMargin(self.look.px(INDENT))
         frame.setRightMargin(self.look.px(12))
         frame.setTopMargin(self.look.px(2))
         frame.setBottomMargin(self.look.px(4))
-        frame.setPadding(self.look.px(5))
+        frame.setPadding(self.look.px(6))
         outer = cursor.currentFrame()
         self._thin(cursor, QTextBlockFormat(), 1)  # the paragraph Qt wants before a frame
         cursor.insertFrame(frame)
@@ -224,7 +223,7 @@ class Page:
         if not stay:
             cursor.movePosition(QTextCursor.MoveOperation.End)
         plain = QTextCharFormat()
-        is_line = cursor.blockFormat().hasProperty(_LINE)
+        is_line = cursor.blockFormat().hasProperty(LINE)
         if cursor.block().length() == 1 and not is_line:
             cursor.setBlockFormat(block)  # the paragraph Qt leaves at the start and after a frame
             cursor.setBlockCharFormat(plain)
@@ -278,11 +277,10 @@ class Page:
         return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
 
     def _write_line(self, cursor: QTextCursor) -> None:
-        """Draw the hairline between two messages: a block one pixel high in the border colour."""
+        """Make room for the hairline between two messages."""
         block = QTextBlockFormat()
-        block.setBackground(self.look.color("border"))
         block.setTopMargin(self.look.px(6))
-        block.setProperty(_LINE, True)
+        block.setProperty(LINE, True)
         self._thin(cursor, block, 1)
 
     def _thin(self, cursor: QTextCursor, block: QTextBlockFormat, height: int) -> None:

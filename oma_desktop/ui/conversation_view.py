@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QTextCursor, QTextDocument
+from PySide6.QtGui import (
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QTextCursor,
+    QTextDocument,
+    QTextFrame,
+)
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -20,7 +31,7 @@ from typing_extensions import override
 
 from oma_desktop.base.text import tr
 from oma_desktop.ui import icons
-from oma_desktop.ui.conversation_page import Page
+from oma_desktop.ui.conversation_page import CARD, LINE, Page
 from oma_desktop.ui.empty_state import EmptyState
 from oma_desktop.ui.labels import Label
 from oma_desktop.ui.language import Retranslated
@@ -31,10 +42,62 @@ from oma_desktop.viewmodel.selection import Selection
 
 _FRAME_MS: Final = 33
 _MAX_HITS: Final = 999
+RADIUS: Final = 4
 
 
 class Reader(QTextBrowser):
     """A text browser that loads nothing: every resource was added by us, every link is ours."""
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_cards(painter)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+        self._paint_lines(painter)
+        painter.end()
+        super().paintEvent(event)
+
+    def _paint_cards(self, painter: QPainter) -> None:
+        """Draw the boxes of the tool calls in sight, below the text."""
+        look = theme()
+        layout = self.document().documentLayout()
+        top = self.verticalScrollBar().value()
+        frames = self.document().rootFrame().childFrames()
+        first = self.cursorForPosition(self.viewport().rect().topLeft()).position()
+        start = bisect_left(frames, first, key=QTextFrame.lastPosition)
+        for frame in frames[max(start - 1, 0) :]:
+            area = layout.frameBoundingRect(frame).translated(0, -top)
+            if area.top() > self.viewport().height():
+                return
+            style = frame.frameFormat()
+            kind = style.property(CARD)
+            if kind is None:
+                continue
+            needs_you = kind == "needsyou"
+            painter.setPen(QPen(look.color("state.needsyou.edge" if needs_you else "border"), 1))
+            painter.setBrush(look.color("state.needsyou.tint" if needs_you else "surface"))
+            box = area.adjusted(
+                style.leftMargin() + 0.5,
+                style.topMargin() + 0.5,
+                -style.rightMargin() - 0.5,
+                -style.bottomMargin() - 0.5,
+            )
+            painter.drawRoundedRect(box, RADIUS, RADIUS)
+
+    def _paint_lines(self, painter: QPainter) -> None:
+        """Draw the lines between messages at whole pixels: a document would smear them."""
+        layout = self.document().documentLayout()
+        offset = self.verticalScrollBar().value()
+        colour = theme().color("border")
+        block = self.cursorForPosition(self.viewport().rect().topLeft()).block()
+        while block.isValid():
+            top = round(layout.blockBoundingRect(block).bottom()) - offset
+            if top > self.viewport().height():
+                return
+            if block.blockFormat().hasProperty(LINE):
+                painter.fillRect(0, top, self.viewport().width(), 1, colour)
+            block = block.next()
 
     @override
     def loadResource(self, type: int, name: QUrl | str) -> object:

@@ -38,7 +38,7 @@ from oma_desktop.viewmodel.runs import GroupRow, RunGroup, RunRow
 
 Index = QModelIndex | QPersistentModelIndex
 GROUP_HEIGHT: Final = 24
-STRIP_FROM: Final = 300  # width of a one-line row that has room for the strip
+COUNT_FROM: Final = 340  # width of a one-line row that has room for strip and count
 _LIVE: Final = frozenset({RunState.RUNNING, RunState.SUSPENDING})
 
 
@@ -208,12 +208,14 @@ def _paint_compact(painter: QPainter, rect: QRect, row: RunRow, look: Theme, now
     right = min(_paint_age(painter, line, row, look, now), line.right() + 1 - px(44)) - px(8)
     done = tr("{done} of {total}", done=row.n_done, total=len(row.tasks))
     font = tabular(look.font("secondary"))
-    if rect.width() >= px(STRIP_FROM):  # the name comes first
-        strip = QRect(right - px(96), middle - px(1), px(96), px(4))
-        paint_strip(painter, strip, row.tasks, look=look)
-        right = strip.left() - px(8)
+    # Where there is little room the strip gets narrower and says the count alone
+    long = rect.width() >= px(COUNT_FROM)
+    wide = px(96) if long else px(56)
+    strip = QRect(right - wide, middle - px(1), wide, px(4))
+    paint_strip(painter, strip, row.tasks, look=look)
     area = QRect(line)
-    area.setRight(right)
-    draw_text(painter, area, done, font=font, role="text.muted", look=look, align=RIGHT)
-    area.setRight(area.right() - text_width(done, font) - px(8))
+    area.setRight(strip.left() - px(8))
+    if long:
+        draw_text(painter, area, done, font=font, role="text.muted", look=look, align=RIGHT)
+        area.setRight(area.right() - text_width(done, font) - px(8))
     draw_text(painter, area, row.name, font=look.font("name"), role="text", look=look)

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from oma_desktop.base.text import tr
 from oma_desktop.ui import icons
+from oma_desktop.ui.badges import Badge
 from oma_desktop.ui.language import Retranslated
 from oma_desktop.ui.painting import CENTER, draw_text, text_width
 from oma_desktop.ui.theme import theme, theme_host
@@ -55,7 +56,10 @@ class DockHead(Retranslated):
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(12, 0, 8, 0)
         self._row.setSpacing(4)
+        self._badge = Badge(needs_you=False)
         self._row.addWidget(self._title)
+        self._row.addSpacing(2)
+        self._row.addWidget(self._badge)
         self._row.addStretch(1)
         self._row.addWidget(self._close)
         self.setProperty("ground", "head")
@@ -63,6 +67,11 @@ class DockHead(Retranslated):
         theme_host().theme_changed.connect(self.retranslate)
         dock.windowTitleChanged.connect(self.retranslate)
         self.retranslate()
+
+    def show_count(self, n: int, *, needs_you: bool) -> None:
+        """Show a count beside the title."""
+        self._badge.set_needs_you(needs_you=needs_you)
+        self._badge.set_count(n)
 
     def add_button(self, button: QToolButton) -> None:
         """Put a button before the close button."""
@@ -90,6 +99,13 @@ class Dock(QDockWidget):
         self._no_head = QWidget(self)
         self.setTitleBarWidget(self.head)
         self._window = window
+        self.n, self.needs_you, self.spoken = 0, False, ""
+
+    def set_count(self, n: int, *, spoken: str = "", needs_you: bool = False) -> None:
+        """Show a count in the head or on the tab; `spoken` is the title with it in words."""
+        self.n, self.needs_you, self.spoken = n, needs_you, spoken
+        self.head.show_count(n, needs_you=needs_you)
+        self.setAccessibleName(spoken or self.windowTitle())
 
     def refresh_head(self) -> None:
         """Show the head unless a tab bar names this dock already."""
@@ -104,6 +120,7 @@ class Dock(QDockWidget):
 def polish_dock_tabs(window: QMainWindow) -> None:
     """Make dock tab bars, which Qt creates late, look like ours (look.md 10.5)."""
     font = theme().font("state")
+    docks = {dock.windowTitle(): dock for dock in _docks(window)}
     for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
         bar.setFont(font)
         bar.setDrawBase(False)
@@ -111,3 +128,32 @@ def polish_dock_tabs(window: QMainWindow) -> None:
         bar.setDocumentMode(True)
         bar.setElideMode(Qt.TextElideMode.ElideNone)
         bar.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        for index in range(bar.count()):
+            _badge_tab(bar, index, docks.get(bar.tabText(index)))
+
+
+def _docks(window: QMainWindow) -> list[Dock]:
+    return window.findChildren(Dock, options=Qt.FindChildOption.FindDirectChildrenOnly)
+
+
+def _badge_tab(bar: QTabBar, index: int, dock: Dock | None) -> None:
+    """Put the count of a dock on its tab; Qt makes and reorders these tabs as it likes."""
+    side = QTabBar.ButtonPosition.RightSide
+    badge: QWidget | None = bar.tabButton(index, side)
+    n = dock.n if dock is not None else 0
+    if n and not isinstance(badge, Badge):
+        badge = Badge(bar)
+        bar.setTabButton(index, side, badge)
+    elif not n and badge is not None:
+        bar.setTabButton(index, side, None)
+        badge.deleteLater()
+        badge = None
+    if isinstance(badge, Badge) and dock is not None:
+        badge.set_needs_you(needs_you=dock.needs_you)
+        badge.set_count(n)
+        if badge.size() != badge.sizeHint():
+            badge.resize(badge.sizeHint())
+            bar.setTabButton(index, side, badge)
+    spoken = dock.spoken if dock is not None else ""
+    bar.setAccessibleTabName(index, spoken or bar.tabText(index))
+    bar.setTabToolTip(index, spoken)

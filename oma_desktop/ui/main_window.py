@@ -21,16 +21,16 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from oma_desktop.base.clock import Clock
-from oma_desktop.base.text import tr
-from oma_desktop.ui import icons, layout_state
+from oma_desktop.base.text import ntr, tr
+from oma_desktop.ui import layout_state
 from oma_desktop.ui.actions import Actions
+from oma_desktop.ui.centre_tabs import CentreTabs
 from oma_desktop.ui.conversation_view import ConversationView
 from oma_desktop.ui.docks import Dock, polish_dock_tabs
 from oma_desktop.ui.first_start import FirstStart, scrolled
 from oma_desktop.ui.focus_ring import watch_focus
 from oma_desktop.ui.frame import Frame
 from oma_desktop.ui.inspector import Inspector
-from oma_desktop.ui.labels import dress
 from oma_desktop.ui.layout_state import LayoutState
 from oma_desktop.ui.look_control import LookControl
 from oma_desktop.ui.menus import Menus
@@ -125,9 +125,9 @@ class MainWindow(QMainWindow):
         ]
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        dress(self.tabs.tabBar(), "state").setDrawBase(False)
+        self.tabs.setTabBar(CentreTabs())
         for name, view in self.views.items():
-            self.tabs.addTab(view, icons.icon(name), "")
+            self.tabs.tabBar().setTabData(self.tabs.addTab(view, ""), name)
         self._centre = QStackedWidget()
         self._centre.addWidget(scrolled(self.first_start))
         self._centre.addWidget(self.tabs)
@@ -245,7 +245,7 @@ class MainWindow(QMainWindow):
         horizontal = Qt.Orientation.Horizontal
         sides = [self.docks["runs"], self.docks["inspector"]]
         self.resizeDocks(sides, [look.px(264), look.px(312)], horizontal)
-        self.resizeDocks([self.docks["problems"]], [look.px(180)], Qt.Orientation.Vertical)
+        self.resizeDocks([self.docks["problems"]], [look.px(136)], Qt.Orientation.Vertical)
 
     def save_layout(self) -> None:
         """Keep places, theme, density, text size and language for the next start."""
@@ -292,8 +292,9 @@ class MainWindow(QMainWindow):
             self.selection.select_run(rows[0].ref if rows else None)
         n = self.runs.n_waiting
         if "inbox" in self.docks:
-            title = tr("Inbox ({n})", n=n) if n else tr("Inbox")
-            self.docks["inbox"].setWindowTitle(title)
+            spoken = ntr("Inbox, {n} decision waiting", "Inbox, {n} decisions waiting", n)
+            self.docks["inbox"].set_count(n, spoken=spoken if n else "", needs_you=True)
+            polish_dock_tabs(self)
         self._name_problems()
 
     def _show_begun(self, *, begun: bool) -> None:
@@ -318,8 +319,8 @@ class MainWindow(QMainWindow):
 
     def _name_problems(self) -> None:
         n = self.problem_rows.rowCount()
-        title = tr("Problems ({n})", n=n) if n else tr("Problems")
-        self.docks["problems"].setWindowTitle(title)
+        spoken = ntr("Problems, {n} entry", "Problems, {n} entries", n)
+        self.docks["problems"].set_count(n, spoken=spoken if n else "")
 
     def _on_tick(self) -> None:
         self.runs_panel.tick()
@@ -346,6 +347,9 @@ class MainWindow(QMainWindow):
             self.tabs.setTabText(self.tabs.indexOf(view), titles[name])
         self.docks["runs"].setWindowTitle(tr("Runs"))
         self.docks["inspector"].setWindowTitle(tr("Inspector"))
+        self.docks["problems"].setWindowTitle(tr("Problems"))
+        if "inbox" in self.docks:
+            self.docks["inbox"].setWindowTitle(tr("Inbox"))
         self.actions_.retranslate()
         self.menus.retranslate()
         self._on_feed_changed()
@@ -354,8 +358,6 @@ class MainWindow(QMainWindow):
         self.actions_.tint()
         self.menus.restyle(self)
         self.statusBar().setFixedHeight(theme().px(24))
-        for name, view in self.views.items():
-            self.tabs.setTabIcon(self.tabs.indexOf(view), icons.icon(name))
         self._refresh_docks()
 
     @override

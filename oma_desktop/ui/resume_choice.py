@@ -77,7 +77,7 @@ class ChoiceCard(Panel):
         head.addWidget(_task_of(item))
         self._id = ElidedText(use="mono", role="text.muted")
         self._id.set_whole(plain(item.task_id))
-        self._id.setMaximumWidth(theme().px(96))
+        self._id.setFixedWidth(theme().px(104))
         head.addWidget(self._id)
         return head
 
