@@ -133,6 +133,8 @@ class _Program:
         window.close_requested.connect(self._leave.set)
         window.language_changed.connect(self._on_language)
         self._handle_signals(loop, window)
+        if QApplication.platformName() != "offscreen":  # a picture has no frame around it
+            window.fit_screen()
         window.show()
         self._begin(bench.session, settings.watch)
         timer = self._quit_later(window)

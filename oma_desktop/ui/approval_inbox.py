@@ -18,7 +18,15 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QFontMetrics, QHideEvent, QKeyEvent, QPainter, QPen, QShowEvent
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFontMetrics,
+    QHideEvent,
+    QKeyEvent,
+    QPainter,
+    QPen,
+    QShowEvent,
+)
 from PySide6.QtWidgets import (
     QLineEdit,
     QListView,
@@ -187,12 +195,28 @@ class _InboxList(QListView):
             self.opened.emit(index)
 
     @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        # The keys act on the current card: it must be seen which one that is
+        if not self.selectedIndexes() and event.reason() is not Qt.FocusReason.MouseFocusReason:
+            now = self.currentIndex()
+            self.setCurrentIndex(now if _is_card(now) else self._first_card())
+
+    def _first_card(self) -> QModelIndex:
+        every = (self.model().index(i, 0) for i in range(self.model().rowCount()))
+        return next(filter(_is_card, every), self.model().index(0, 0))
+
+    @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
         if enter and not event.isAutoRepeat() and self.currentIndex().isValid():
             self.opened.emit(self.currentIndex())
         else:
             super().keyPressEvent(event)
+
+
+def _is_card(index: QModelIndex) -> bool:
+    return isinstance(index.data(Role.ROW), RequestRow)
 
 
 class _InboxDelegate(QStyledItemDelegate):
@@ -215,6 +239,7 @@ class _InboxDelegate(QStyledItemDelegate):
         state: QStyle.StateFlag = option.state
         if isinstance(row, HeadRow):
             _paint_head(painter, area, row)
+            _paint_focus(painter, area, state)
         elif isinstance(row, RequestRow):
             self._paint_card(painter, area, row, state)
         painter.restore()
@@ -225,9 +250,7 @@ class _InboxDelegate(QStyledItemDelegate):
         now = theme()
         painter.fillRect(area, now.color(_ground(state)))
         painter.fillRect(area.left(), area.bottom(), area.width(), 1, now.color("border"))
-        if state & QStyle.StateFlag.State_HasFocus and state & QStyle.StateFlag.State_Selected:
-            painter.setPen(QPen(now.color("focus"), now.focus_width))
-            painter.drawRect(area.adjusted(1, 1, -1, -1))
+        _paint_focus(painter, area, state)
         dpr = painter.device().devicePixelRatioF()
         pad, shape = now.px(12), now.px(20)
         top = area.top() + now.px(8)
@@ -242,6 +265,13 @@ class _InboxDelegate(QStyledItemDelegate):
         painter.setFont(now.font("secondary"))
         painter.setPen(now.color("text.2"))
         _draw_elided(painter, second, _second_line(row))
+
+
+def _paint_focus(painter: QPainter, area: QRect, state: QStyle.StateFlag) -> None:
+    if state & QStyle.StateFlag.State_HasFocus:
+        now = theme()
+        painter.setPen(QPen(now.color("focus"), now.focus_width))
+        painter.drawRect(area.adjusted(1, 1, -1, -1))
 
 
 def _ground(state: QStyle.StateFlag) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QFontMetricsF,
+    QKeyEvent,
     QPainter,
     QPaintEvent,
     QPen,
@@ -79,6 +80,24 @@ class ExactText(QTextEdit):
         self._slices.finished.connect(self._on_filled)
         self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         theme_host().theme_changed.connect(self._on_theme_changed)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Page so that the line cut off at the edge comes whole: nobody must hunt for it."""
+        pages = {Qt.Key.Key_PageDown: 1, Qt.Key.Key_PageUp: -1}
+        way = pages.get(Qt.Key(event.key()))
+        if way is None or event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+            super().keyPressEvent(event)
+            return
+        step = max(self.viewport().height() - 2 * theme().px(LINE), theme().px(LINE))
+        bar = self.verticalScrollBar()
+        before = bar.value()
+        bar.setValue(before + way * step)
+        if bar.value() == before:
+            event.ignore()  # at the end: what is around may have more to show
+            return
+        spot = self.viewport().rect().bottomLeft() if way > 0 else QPoint(0, 0)
+        self.setTextCursor(self.cursorForPosition(spot))
 
     # -- content -------------------------------------------------------------------------------
 

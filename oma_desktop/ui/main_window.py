@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -53,6 +53,8 @@ from oma_desktop.viewmodel.runs import RunRows
 from oma_desktop.viewmodel.selection import Selection
 
 TICK_MS = 1000
+# Title bar and borders of the system, which are not known before the window is on the screen
+_FRAME = (8, 40)
 _AFTER_START = ("inspector", "problems")  # docks that say nothing while nothing is watched
 
 
@@ -186,7 +188,7 @@ class MainWindow(QMainWindow):
         self.verbs.review_requested.connect(self.review_requested)
         self.verbs.resume_requested.connect(self.resume_requested)
         self.verbs.close_requested.connect(self.close_requested)
-        self.verbs.reset_requested.connect(self.reset_layout)
+        self.verbs.reset_requested.connect(self._on_reset_asked)
         self._look.language_changed.connect(self.language_changed)
         self.run_bar.needs_you_pressed.connect(self.verbs.review)
         self.status_line.decisions_pressed.connect(self.verbs.show_inbox)
@@ -228,6 +230,11 @@ class MainWindow(QMainWindow):
         self.resize(look.px(1440), look.px(900))
         self._size_docks()
         self._refresh_docks()
+
+    def fit_screen(self) -> None:
+        """Become no larger than the screen has room for beside bars and the system's own frame."""
+        free = self.screen().availableGeometry().size() - QSize(*_FRAME)
+        self.resize(self.size().boundedTo(free))
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
@@ -321,6 +328,11 @@ class MainWindow(QMainWindow):
         n = self.problem_rows.rowCount()
         spoken = ntr("Problems, {n} entry", "Problems, {n} entries", n)
         self.docks["problems"].set_count(n, spoken=spoken if n else "")
+
+    def _on_reset_asked(self) -> None:
+        self.reset_layout()
+        self.fit_screen()
+        self._size_docks()
 
     def _on_tick(self) -> None:
         self.runs_panel.tick()

@@ -64,7 +64,7 @@ class PanelKeys(QObject):
         """Give the focus to the part of a panel that reads the keyboard."""
         target = self._targets().get(name)
         if target is not None:
-            target.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            _focus(self._frame.docks[name], target, Qt.FocusReason.ShortcutFocusReason)
 
     def focus_next(self) -> None:
         self._step(1)
@@ -85,7 +85,8 @@ class PanelKeys(QObject):
             ),
             -1 if step > 0 else 0,
         )
-        targets[(at + step) % len(targets)][1].setFocus(Qt.FocusReason.TabFocusReason)
+        panel, part = targets[(at + step) % len(targets)]
+        _focus(panel, part, Qt.FocusReason.TabFocusReason)
 
     def _panels(self) -> list[tuple[QWidget, QWidget]]:
         """Return (panel, the part that takes the focus) in reading order."""
@@ -108,7 +109,7 @@ class PanelKeys(QObject):
             "problems": frame.problems_panel.list,
         }
         if frame.inbox is not None:
-            targets["inbox"] = _first_focus(frame.inbox)
+            targets["inbox"] = getattr(frame.inbox, "list", frame.inbox)
         return targets
 
     def _on_panel_asked(self) -> None:
@@ -119,6 +120,15 @@ class PanelKeys(QObject):
                 self.show_dock(name)
             else:
                 self.show_view(name)
+
+
+def _focus(panel: QWidget, part: QWidget, reason: Qt.FocusReason) -> None:
+    """Focus a part of a panel; where that cannot be seen to have it, what else the panel has.
+
+    A hidden widget (an empty list) takes no focus, and F6 would end in front of the panel.
+    """
+    shows = part.isVisible() and part.focusPolicy() & Qt.FocusPolicy.TabFocus
+    (part if shows else _first_focus(panel)).setFocus(reason)
 
 
 def _first_focus(panel: QWidget) -> QWidget:

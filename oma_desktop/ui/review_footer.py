@@ -186,10 +186,17 @@ class Footer(Panel):
         return super().eventFilter(watched, event)
 
     def _on_reject(self) -> None:
-        if self._model.review.bar("reject", self._model.now) is None:
+        if self._may_ask(self._model.review.bar("reject", self._model.now)):
             self._confirming = True
             self._model.settle()
             self.back.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _may_ask(self, bar: Bar | None) -> bool:
+        """The question before a rejection decides nothing: a field or a moment does not bar it.
+
+        A button that is off while the field before it has the focus is one that Tab never finds.
+        """
+        return bar in {None, Bar.TYPING, Bar.TOO_SOON}
 
     def _on_back(self) -> None:
         self.stop_confirming()
@@ -225,7 +232,7 @@ class Footer(Panel):
         """Show what may be done now."""
         model, review, now = self._model, self._model.review, self._model.now
         approve, reject = review.bar("approve", now), review.bar("reject", now)
-        if self._confirming and reject not in {None, Bar.TOO_SOON}:
+        if self._confirming and not self._may_ask(reject):
             self._confirming = False
         self.who.fill(plain(model.reviewer.id) or tr("nobody"), meaning="person")
         recording = review.phase is not Phase.READING
@@ -233,7 +240,7 @@ class Footer(Panel):
         asking = self._confirming
         self.reject.setText(words.reject_label(review.shown))
         self.reject.setVisible(not over and not asking and not recording)
-        self.reject.setEnabled(reject is None)
+        self.reject.setEnabled(self._may_ask(reject))
         self.back.setVisible(asking)
         self.really.setVisible(asking)
         self.really.setEnabled(reject is None)

@@ -72,14 +72,14 @@ class ElidedText(Text):
     """One line that is cut in the middle where it does not fit; the whole is in the tooltip."""
 
     def __init__(self, *, use: FontUse = "body", role: str = "text", middle: bool = True) -> None:
-        self._whole = ""
+        self._whole = self._hint = ""
         self._mode = Qt.TextElideMode.ElideMiddle if middle else Qt.TextElideMode.ElideRight
         super().__init__(use=use, role=role)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
 
-    def set_whole(self, text: str) -> None:
-        """Show `text`, as much of it as fits."""
-        self._whole = text
+    def set_whole(self, text: str, *, hint: str = "") -> None:
+        """Show `text`, as much as fits; the tooltip is `hint`, or the text where it is cut."""
+        self._whole, self._hint = text, hint
         self.setAccessibleName(text)
         self._fit()
         self.updateGeometry()
@@ -101,7 +101,13 @@ class ElidedText(Text):
     def _fit(self) -> None:
         shown = QFontMetrics(self.font()).elidedText(self._whole, self._mode, self.width())
         self.setText(shown)
-        self.setToolTip(self._whole if shown != self._whole else "")
+        self.setToolTip(self._hint or (self._whole if shown != self._whole else ""))
+
+    @override
+    def _on_theme_changed(self) -> None:
+        super()._on_theme_changed()
+        self._fit()
+        self.updateGeometry()
 
 
 class Picture(QLabel):

@@ -28,6 +28,7 @@ from oma_desktop.ui.delegates import GROUP_HEIGHT, RunDelegate, group_word, run_
 from oma_desktop.ui.empty_state import EmptyState
 from oma_desktop.ui.labels import Label
 from oma_desktop.ui.language import Retranslated
+from oma_desktop.ui.review_parts import ElidedText
 from oma_desktop.ui.theme import theme, theme_host
 from oma_desktop.viewmodel.runs import GroupRow, Row, RunRow, RunRows
 from oma_desktop.viewmodel.selection import Selection
@@ -128,7 +129,7 @@ class RunsPanel(Retranslated):
         self._open = QToolButton()
         self.list = RunList(model, RunDelegate(now), self)
         self._empty = EmptyState("open")
-        self._where = Label("secondary", "text.2")
+        self._where = ElidedText(use="secondary", role="text.2")
         self._count = Label("secondary", "text.2", figures=True)
         self._foot = QWidget()
 
@@ -143,7 +144,9 @@ class RunsPanel(Retranslated):
         self._stack.addWidget(self._empty)
         foot = QHBoxLayout(self._foot)
         foot.setContentsMargins(12, 0, 12, 0)
-        foot.addWidget(self._where, 1)
+        foot.setSpacing(8)
+        foot.addWidget(self._where)
+        foot.addStretch(1)
         foot.addWidget(self._count)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -197,8 +200,7 @@ class RunsPanel(Retranslated):
     def _say(self) -> None:
         known, shown = self._model.n_runs, self._model.n_shown
         self._foot.setVisible(bool(self._watched))
-        self._where.setText(self._watched_text())
-        self._where.setToolTip("\n".join(self._watched))
+        self._where.set_whole(self._watched_text(), hint="\n".join(self._watched))
         self._count.setText(ntr("{n} run", "{n} runs", known))
         self._bar.setVisible(known > 0 or bool(self._watched))
         self.filter.setEnabled(known > 0)

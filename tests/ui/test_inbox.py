@@ -110,3 +110,13 @@ def test_the_current_card_stays_current_while_others_come_and_go(inbox):
     panel.select(RequestKey(STORE, "apr_b"))
     world.put(request("0"), request("a"), request("b"))
     assert panel.list.currentIndex().row() == 2
+
+
+def test_coming_by_keyboard_marks_the_first_card(inbox):
+    _, panel = inbox(request("a"), request("b"))
+    panel.filter.setFocus()
+    QTest.keyClick(panel.windowHandle(), Qt.Key.Key_Tab)
+    assert panel.list.hasFocus()
+    assert [i.row() for i in panel.list.selectedIndexes()] == [0], "it is seen where one is"
+    QTest.keyClick(panel.windowHandle(), Qt.Key.Key_Return)
+    assert panel.wanted == [RequestKey(STORE, "apr_a")]

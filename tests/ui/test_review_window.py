@@ -168,6 +168,38 @@ def test_there_is_no_default_button_and_a_keyboard_path(review):
     assert page.decided == [("apr_a", "approve")]
 
 
+def test_tab_reaches_reject_from_the_note(review):
+    page = review(request("a"))
+    page.arm()
+    footer = page.window.footer
+    footer.note.setFocus()
+    page.keys("why not")
+    QTest.keyClick(page.handle, Qt.Key.Key_Tab)
+    assert footer.reject.hasFocus(), "off while one types, it would be skipped for ever"
+    QTest.keyClick(page.handle, Qt.Key.Key_Space)
+    assert footer.back.hasFocus()
+    assert not footer.really.isEnabled(), "the decision itself waits"
+    page.wait(1.1)
+    QTest.keyClick(page.handle, Qt.Key.Key_Space)
+    page.wait(30)
+    assert page.decided == []
+
+
+def test_page_down_leaves_no_line_out(review):
+    page = review(request("a", tool_input={f"key{i}": i for i in range(60)}))
+    page.window.resize(900, 620)
+    page.painted()
+    text = page.window.body.text.text
+    text.setFocus()
+    assert not text.whole_was_shown
+    for _ in range(30):
+        QTest.keyClick(page.handle, Qt.Key.Key_PageDown)
+        text.viewport().repaint()
+    bar = text.verticalScrollBar()
+    assert bar.value() == bar.maximum() > 0
+    assert text.unseen_line is None
+
+
 def test_the_typed_code_turns_holding_into_a_press(review):
     page = review(request("a"))
     page.arm()

@@ -422,3 +422,56 @@ def test_two_hundred_percent_loses_no_button(make, host):
     assert isinstance(window, MainWindow)
     for button in (window.run_bar.restore, window.run_bar.new):
         assert button.sizeHint().height() == 56
+
+
+def test_a_long_path_in_the_foot_does_not_widen_the_panel(window):
+    panel, dock = window.runs_panel, window.docks["runs"]
+    least, width = panel.minimumSizeHint().width(), dock.width()
+    path = "/home/operator/" + "a-very-long-folder-name/" * 12 + "checkpoint.json"
+    window.set_watched((path,))
+    QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+    assert panel.minimumSizeHint().width() <= max(least, theme().px(200))
+    assert dock.width() == width
+    shown = panel._where.text()
+    assert "…" in shown
+    assert shown.startswith("/home")
+    assert shown.endswith("t.json")
+    assert panel._where.toolTip() == path
+
+
+def test_f6_goes_round_even_where_a_panel_is_empty(make, qtbot):
+    window = make([scenes.all_stores()[1]])
+    window.set_watched(("/home/op",))
+    assert not window.problem_rows.rowCount()
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    seen = []
+    for _ in range(8):
+        window.keys.focus_next()
+        now = window.focusWidget()
+        seen.append(next((n for n, d in window.docks.items() if d.isAncestorOf(now)), "centre"))
+    assert {"runs", "inspector", "problems"} <= set(seen), "no dead end"
+
+
+def test_the_ring_is_whole_where_a_row_leaves_no_room(make, qtbot):
+    window = make()
+    row = QWidget(window.inspector)
+    button = QPushButton("x", row)
+    row.setGeometry(40, 40, 80, 28)
+    button.setGeometry(0, 0, 80, 28)
+    row.show()
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    button.setFocus()
+    (ring,) = (r for r in window.findChildren(Ring) if r.isVisible())
+    at = QPoint(ring.mapTo(window, QPoint(0, 0)))
+    assert at == button.mapTo(window, QPoint(0, 0)) - QPoint(3, 3)
+    assert ring.visibleRegion().boundingRect().size() == ring.size()
+
+
+def test_the_window_fits_its_screen(make):
+    window = make()
+    window.fit_screen()
+    free = window.screen().availableGeometry()
+    assert window.width() < free.width()
+    assert window.height() < free.height()
