@@ -35,6 +35,8 @@ _CODES: Final = {
     errno.EACCES: "STORE_WRITE_DENIED",
     errno.EPERM: "STORE_WRITE_DENIED",
     errno.EIO: "STORE_IO_ERROR",
+    errno.EBUSY: "STORE_FILE_BUSY",
+    errno.ENAMETOOLONG: "STORE_NAME_TOO_LONG",
 }
 
 

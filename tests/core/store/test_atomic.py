@@ -166,6 +166,8 @@ STEPS = range(11)  # see test_the_steps_and_their_order
         (errno.EACCES, "STORE_WRITE_DENIED"),
         (errno.EPERM, "STORE_WRITE_DENIED"),
         (errno.EIO, "STORE_IO_ERROR"),
+        (errno.EBUSY, "STORE_FILE_BUSY"),
+        (errno.ENAMETOOLONG, "STORE_NAME_TOO_LONG"),
         (errno.EFBIG, "STORE_WRITE_FAILED"),
     ],
 )
