@@ -19,6 +19,7 @@ from oma_desktop.model.errors import WriteFailed
 from oma_desktop.store.file_calls import FileCalls, FileStamp
 
 PRIVATE_MODE: Final = 0o600
+_STEM_BYTES: Final = 200  # file systems allow 255 for a name; pid, counter and token take the rest
 _counter = count()
 _REAL: Final = FileCalls()
 
@@ -36,7 +37,6 @@ _CODES: Final = {
     errno.EPERM: "STORE_WRITE_DENIED",
     errno.EIO: "STORE_IO_ERROR",
     errno.EBUSY: "STORE_FILE_BUSY",
-    errno.ENAMETOOLONG: "STORE_NAME_TOO_LONG",
 }
 
 
@@ -52,6 +52,14 @@ def write_failed(error: OSError, path: Path) -> WriteFailed:
 def resolve(path: Path) -> Path:
     """Return where the bytes really go: links followed, also when the file is not there yet."""
     return Path(os.path.realpath(path))
+
+
+def temp_stem(name: str) -> str:
+    """Return what the names of temporary copies begin with: the name, cut where it is very long."""
+    raw = os.fsencode(name)
+    if len(raw) <= _STEM_BYTES:
+        return name
+    return raw[:_STEM_BYTES].decode("utf-8", "ignore")  # never half a character
 
 
 def write_atomic(
@@ -73,7 +81,7 @@ def write_atomic(
     pieces = (data,) if isinstance(data, bytes) else data
     target = resolve(path)
     temp = target.with_name(
-        f"{target.name}.tmp-{os.getpid()}-{next(_counter)}-{secrets.token_hex(4)}"
+        f"{temp_stem(target.name)}.tmp-{os.getpid()}-{next(_counter)}-{secrets.token_hex(4)}"
     )
     try:
         mode = _mode_for(target, calls=calls)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from oma_desktop.store.atomic import resolve
+from oma_desktop.store.atomic import resolve, temp_stem
 from oma_desktop.store.processes import lived_at
 
 # Ours ends in eight hex digits; the peer's has only pid and counter (formats.md 1.4.3).
@@ -31,7 +31,7 @@ def sweep_stale_temps(path: Path) -> list[Path]:
     swept: list[Path] = []
     with contextlib.suppress(OSError):
         for sibling in target.parent.iterdir():
-            if _is_stale_temp(sibling, of=target.name):
+            if _is_stale_temp(sibling, of=temp_stem(target.name)):
                 with contextlib.suppress(OSError):
                     sibling.unlink()
                     swept.append(sibling)

@@ -16,6 +16,7 @@ import pytest
 from oma_desktop.model.errors import ChangedOnDisk, WriteFailed
 from oma_desktop.store.atomic import write_atomic
 from oma_desktop.store.file_calls import FileCalls, FileStamp
+from oma_desktop.store.temp_files import is_temp_name, sweep_stale_temps
 
 CASES = Path(__file__).parents[2] / "cases"
 OLD, NEW = b"old " * 50_000, b"new" * 100_000
@@ -167,7 +168,7 @@ STEPS = range(11)  # see test_the_steps_and_their_order
         (errno.EPERM, "STORE_WRITE_DENIED"),
         (errno.EIO, "STORE_IO_ERROR"),
         (errno.EBUSY, "STORE_FILE_BUSY"),
-        (errno.ENAMETOOLONG, "STORE_NAME_TOO_LONG"),
+        (errno.ENAMETOOLONG, "STORE_WRITE_FAILED"),
         (errno.EFBIG, "STORE_WRITE_FAILED"),
     ],
 )
@@ -302,3 +303,67 @@ def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(WriteFailed, match="STORE_NOT_A_FILE"):
         write_atomic(tmp_path / "run.json", NEW)
     assert others(tmp_path / "run.json") == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "运行记录 第一号.json",
+        "заметки.json",
+        "🔥" * 60 + ".json",
+        "长" * 83 + ".json",
+        "x" * 255,
+    ],
+)
+def test_chinese_and_very_long_names(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "项目 资料"
+    path = folder / name
+    for n in range(2):
+        write_atomic(path, b"%d" % n)
+    assert path.read_bytes() == b"1"
+    assert others(path) == []
+
+    def stopped(_: int, call: str) -> BaseException | None:
+        return PowerCut() if call in {"replace", "unlink"} else None
+
+    with pytest.raises(PowerCut):
+        write_atomic(path, b"2", calls=Scripted(stopped))
+    (left,) = others(path)
+    assert is_temp_name(left)
+    assert path.read_bytes() == b"1"
+    dead = folder / left.replace(f"-{os.getpid()}-", "-999999-")
+    (folder / left).rename(dead)
+    assert sweep_stale_temps(path) == [dead]
+
+
+def test_long_and_deep_paths(tmp_path: Path) -> None:
+    path = tmp_path.joinpath(*["文件夹" * 20] * 12) / "run.json"
+    assert len(os.fsencode(path)) > 2000
+    write_atomic(path, NEW)
+    assert path.read_bytes() == NEW
+
+
+@posix
+def test_links_of_every_kind(tmp_path: Path) -> None:
+    """Chains, relative ones, links of folders and links to what is not there yet."""
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "folder").symlink_to("real", target_is_directory=True)
+    (real / "two.json").symlink_to("end.json")
+    (tmp_path / "one.json").symlink_to("folder/two.json")
+    write_atomic(tmp_path / "one.json", OLD)
+    write_atomic(tmp_path / "one.json", NEW)
+    assert (real / "end.json").read_bytes() == NEW
+    assert not (real / "end.json").is_symlink()
+    for link in (tmp_path / "folder", real / "two.json", tmp_path / "one.json"):
+        assert link.is_symlink()
+    assert others(real / "end.json") == ["two.json"]
+
+
+@posix
+def test_a_ring_of_links_is_an_error_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(WriteFailed):
+        write_atomic(tmp_path / "a", NEW)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]

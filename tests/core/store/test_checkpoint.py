@@ -10,10 +10,12 @@ import pytest
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.model.errors import Corrupt, SchemaTooNew
+from oma_desktop.model.json_text import stringify
 from oma_desktop.store.checkpoint import Checkpoint
 from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.in_memory import InMemoryStore
 from oma_desktop.store.read_only import read_only
+from oma_desktop.store.ready_text import ReadyText, ready
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CHECKPOINTS = [
@@ -179,3 +181,38 @@ def test_saved_and_loaded_again(tmp_path: Path) -> None:
     assert loaded is not None
     assert loaded.snapshot == snapshot
     assert list(loaded.snapshot) == list(snapshot)
+
+
+def test_ready_text_reaches_a_file_as_it_is_and_any_other_store_as_a_string(
+    store: InMemoryStore, tmp_path: Path
+) -> None:
+    document: Any = {"version": 4, "10": "é\ud800", "big": "\\" * 100_000, "createdAt": ""}
+    file = FileStore(tmp_path / "run.json", clock=SystemClock())
+    plain = FileStore(tmp_path / "plain.json", clock=SystemClock())
+    for place in (Checkpoint(file, run_id="r"), Checkpoint(store, run_id="r")):
+        text = ReadyText(ready(document, quoted=place.takes_pieces), quoted=place.takes_pieces)
+        place.save_text(text, run_id="r", created_at="")
+        assert place.latest_text() == stringify(document)
+    assert Checkpoint(file).takes_pieces
+    assert not Checkpoint(store).takes_pieces
+    Checkpoint(plain, run_id="r").save_text(stringify(document), run_id="r", created_at="")
+    assert read_only(file.path).list()[0].value == read_only(plain.path).list()[0].value
+    assert len(file.path.read_bytes()) == len(plain.path.read_bytes())
+
+
+def test_a_ready_value_is_a_value_like_any_other(tmp_path: Path) -> None:
+    file = FileStore(tmp_path / "run.json", clock=SystemClock())
+    made = ReadyText(ready({"a": ["x", "\u2028"]}))
+    file.set_ready("k", made, {"m": 1})
+    assert not file.compare_and_set("k", None, "1")
+    assert not file.compare_and_set("k", "{}", "1")
+    entry = file.get("k")
+    assert entry is not None
+    assert (entry.value, entry.metadata) == ('{"a":["x","\u2028"]}', {"m": 1})
+    assert [entry] == file.list() == read_only(file.path).list()
+    stamp = file.stamp
+    file.set("k", made.text, {"m": 1})
+    file.set_ready("k", ReadyText(ready({"a": ["x", "\u2028"]})), {"m": 1})
+    assert file.stamp == stamp, "the same again is not written"
+    assert file.compare_and_set("k", made.text, "2")
+    assert read_only(file.path).list()[0].value == "2"
