@@ -101,8 +101,8 @@ class KeptPages:
 
 
 def _same(one: Iterable[object], other: Iterable[object], at_most: int) -> int:
-    """How many things are the very same at the start of both."""
-    return next(compress(count(), map(is_not, one, other)), at_most)
+    """How many things are the very same at the start of both, `at_most` so many."""
+    return min(at_most, next(compress(count(), map(is_not, one, other)), at_most))
 
 
 def _within(blocks: Iterable[_Block], items: int) -> tuple[list[_Block], int]:

@@ -30,7 +30,6 @@ from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
 from oma_desktop.engine.script import EffectsLog, load_script, team_from_script
-from oma_desktop.model.keys import is_checkpoint_key
 from oma_desktop.model.result_document import result_document
 from oma_desktop.model.team import TaskSpec
 from oma_desktop.store.filestore import FileStore
@@ -56,12 +55,9 @@ class DyingStore(FileStore):
     fuse: Fuse
 
     @override
-    def set(self, key, value, metadata=None):
-        if not is_checkpoint_key(key):
-            super().set(key, value, metadata)
-            return
+    def set_ready(self, key, value, metadata=None):
         self.fuse.point("before_save")
-        super().set(key, value, metadata)
+        super().set_ready(key, value, metadata)
         self.fuse.point("after_save")
 
 
