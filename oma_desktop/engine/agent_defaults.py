@@ -6,17 +6,33 @@ from pathlib import Path
 from typing import Final
 
 from oma_desktop.engine.llm.presets import DEFAULT_PROVIDER
+from oma_desktop.engine.tools.grants import is_granted
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.runfile import RunFile
-from oma_desktop.model.team import AgentConfig, TeamConfig
+from oma_desktop.model.team import BUILTIN_TOOLS, AgentConfig, TeamConfig
 
 _EFFORTS: Final = frozenset({"low", "medium", "high"})
 
 
-def with_defaults(team: TeamConfig, run_file: RunFile, base_dir: Path) -> TeamConfig:
-    """Return the team with all that its agents leave to the run file; paths become absolute."""
+def with_defaults(
+    team: TeamConfig, run_file: RunFile, base_dir: Path, *, workspace: Path | None = None
+) -> TeamConfig:
+    """Return the team with all that its agents leave to the run file; paths become absolute.
+
+    `workspace` is the folder of agents with built-in tools for which nobody named one.
+    """
     agents = [_agent(agent, run_file, base_dir) for agent in team.agents]
+    if workspace is not None:
+        agents = [
+            agent.model_copy(update={"cwd": str(workspace)}) if _lacks_workspace(agent) else agent
+            for agent in agents
+        ]
     return team.model_copy(update={"agents": agents})
+
+
+def _lacks_workspace(agent: AgentConfig) -> bool:
+    """Say whether an agent has built-in tools and no folder to use them in."""
+    return agent.cwd is None and any(is_granted(agent, tool) for tool in BUILTIN_TOOLS)
 
 
 def _agent(agent: AgentConfig, run_file: RunFile, base_dir: Path) -> AgentConfig:

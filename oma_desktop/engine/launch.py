@@ -25,7 +25,8 @@ from oma_desktop.engine.orchestrator import OpenMultiAgent
 from oma_desktop.engine.run_files import Files, declared_effects, naming, read_files, saved_key
 from oma_desktop.engine.sample import effects_beside
 from oma_desktop.engine.script import EffectsLog
-from oma_desktop.engine.wiring import Wiring, World, retry_events, wire
+from oma_desktop.engine.tools.builtin.workspace import Guard
+from oma_desktop.engine.wiring import Wiring, World, check_workspaces, retry_events, wire
 from oma_desktop.model.errors import Conflict, InvalidInput, NotFound, StoreError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
@@ -105,7 +106,7 @@ class Launcher:
         path = store or _place(files, identity)
         await self._lanes.work(_refuse_folder, path)
         key = wanted.key or checkpoint_key(identity)
-        wiring = await self._wire(files, bus, effects or effects_beside(path), needs_work=True)
+        wiring = await self._wire(files, origin, path, bus=bus, effects=effects, needs_work=True)
         async with self._opened(path, partial(_free, path, key), wiring) as opened:
             await self._lanes.store(write_origin, path, key, origin)
         options = RunOptions(
@@ -142,7 +143,7 @@ class Launcher:
         """
         origin = await self._lanes.work(_known_origin, store, origin, key, run_id)
         files = await self._lanes.work(read_files, origin)
-        wiring = await self._wire(files, bus, effects or effects_beside(store), needs_work=False)
+        wiring = await self._wire(files, origin, store, bus=bus, effects=effects, needs_work=False)
         choose = partial(saved_key, path=store, key=key, run_id=run_id, files=files)
         async with self._opened(store, choose, wiring) as opened:
             pass
@@ -160,12 +161,29 @@ class Launcher:
     # ------------------------------------------------------------------ parts
 
     async def _wire(
-        self, files: Files, bus: EventBus, effects: Path | None, *, needs_work: bool
+        self,
+        files: Files,
+        origin: Origin,
+        store: StoreAddress,
+        *,
+        bus: EventBus,
+        effects: Path | None,
+        needs_work: bool,
     ) -> Wiring:
+        effects = effects or effects_beside(store)
         log = EffectsLog(effects, clock=self._clock, lanes=self._lanes) if effects else None
-        world = World(self._clock, on_retry=retry_events(bus), speed=self._speed, effects=log)
+        workspace, guard = _own_places(origin, store, effects)
+        world = World(
+            self._clock,
+            on_retry=retry_events(bus),
+            speed=self._speed,
+            effects=log,
+            lanes=self._lanes,
+            workspace=workspace,
+            guard=guard,
+        )
         with naming(files.source):
-            return await self._lanes.work(
+            wiring = await self._lanes.work(
                 wire,
                 files.run_file,
                 base_dir=files.base_dir,
@@ -173,6 +191,12 @@ class Launcher:
                 script=files.script,
                 needs_work=needs_work,
             )
+            try:
+                check_workspaces(wiring)
+            except BaseException:
+                await wiring.close()
+                raise
+            return wiring
 
     @asynccontextmanager
     async def _opened(
@@ -204,6 +228,17 @@ class Launcher:
         """`<team>-<UTC yyyymmdd-hhmmss>-<4 hex>` (product.md 7), at most 128 characters."""
         tail = f"-{self._clock.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         return team[: 128 - len(tail)] + tail
+
+
+def _own_places(
+    origin: Origin, store: StoreAddress, effects: Path | None
+) -> tuple[Path | None, Guard]:
+    """Return the run's folder (product.md 7 `cwd`) and what no file tool may write."""
+    files = {path for path in (origin.run_file, origin.team, origin.script, effects) if path}
+    if not isinstance(store, Path):
+        return None, Guard(frozenset(files))
+    folder = store.absolute().parent
+    return folder, Guard(frozenset(files | {folder / "journal.jsonl"}), frozenset({store}))
 
 
 def _refuse_folder(path: StoreAddress) -> None:

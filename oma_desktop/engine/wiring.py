@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from oma_desktop.base.clock import Clock
+from oma_desktop.base.lanes import Lanes
 from oma_desktop.engine.agent_defaults import with_defaults
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.endpoints import Endpoint, Endpoints
 from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.llm.keys import StoredKey, stored_key
+from oma_desktop.engine.llm.presets import PRESETS
 from oma_desktop.engine.llm.retry_policy import RetryNotice
 from oma_desktop.engine.rule_gates import gates_from_rules
 from oma_desktop.engine.script import EffectsLog, apply_script, load_script, team_from_script
 from oma_desktop.engine.team import Team
-from oma_desktop.engine.tools.grants import DELEGATE, PRESETS
+from oma_desktop.engine.tools.builtin.shell_env import shell_environment
+from oma_desktop.engine.tools.builtin.toolbox import builtin_tools
+from oma_desktop.engine.tools.builtin.workspace import Guard
+from oma_desktop.engine.tools.grants import DELEGATE, is_granted
 from oma_desktop.engine.tools.registry import ToolRegistry, ToolSpec
 from oma_desktop.model.errors import InvalidInput, NotAllowed
 from oma_desktop.model.nearest import nearest
@@ -42,12 +47,16 @@ from oma_desktop.model.team import (
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What the orchestrator needs, and where calls will go. `close` when the run is over."""
+    """What the orchestrator needs, and where calls will go. `close` when the run is over.
+
+    `homeless` names agents that have built-in tools and no folder to use them in.
+    """
 
     team: Team
     orchestrator: OrchestratorOptions
     specs: tuple[TaskSpec, ...]
     endpoints: tuple[Endpoint, ...] = ()
+    homeless: tuple[str, ...] = ()
     _models: Endpoints | None = None
 
     async def close(self) -> None:
@@ -61,7 +70,8 @@ class World:
     """What wiring takes from outside the file: clock, environment, key store, listeners.
 
     `tools` are registered beside what the file brings; `speed` and `effects` are for scripted
-    models and tools.
+    models and tools. Built-in tools work on `lanes`, in `workspace` where the file names no folder,
+    and never write what `guard` names.
     """
 
     clock: Clock
@@ -71,6 +81,9 @@ class World:
     tools: tuple[ToolSpec, ...] = ()
     speed: float = 1.0
     effects: EffectsLog | None = None
+    lanes: Lanes = field(default_factory=Lanes)
+    workspace: Path | None = None
+    guard: Guard = field(default_factory=Guard)
 
     def play(self, script: Script) -> Team:
         """Return the script's own team."""
@@ -116,12 +129,13 @@ def wire(
         return _scripted(run_file, specs, base_dir, world, script)
     if run_file.team is None:
         raise InvalidInput("RUNFILE_NO_TEAM", place="$")
-    config = with_defaults(run_file.team, run_file, base_dir)
+    config = with_defaults(run_file.team, run_file, base_dir, workspace=world.workspace)
     scripts = {name: world.play(script) for name, script in _scripts_of(run_file, base_dir).items()}
     registry = ToolRegistry(world.tools)
     for played in scripts.values():
         for tool in played.tools:
             registry.register(tool)
+    homeless = _register_built_in(run_file, config, registry, world)
     _check_tools(run_file, config, registry)
     models = _models(run_file, config, scripts, world)
     endpoints = tuple(models.resolve(agent) for agent in config.agents)
@@ -133,7 +147,16 @@ def wire(
         gates=gates_from_rules(run_file.approvals),
         max_parallel_tool_calls=options.max_parallel_tool_calls,
     )
-    return Wiring(team, options, specs, endpoints, models)
+    return Wiring(team, options, specs, endpoints, homeless, models)
+
+
+def check_workspaces(wiring: Wiring) -> None:
+    """Refuse built-in tools without a folder; only a run in a database comes without one.
+
+    Raises InvalidInput RUNFILE_NO_WORKSPACE.
+    """
+    for name in wiring.homeless:
+        raise InvalidInput("RUNFILE_NO_WORKSPACE", agent=name)
 
 
 def team_from_runfile(run_file: RunFile, *, base_dir: Path, clock: Clock) -> Team:
@@ -197,28 +220,47 @@ def _models(
     )
 
 
+def _register_built_in(
+    run_file: RunFile, config: TeamConfig, registry: ToolRegistry, world: World
+) -> tuple[str, ...]:
+    """Register the built-in tools that somebody is granted and nobody else provides.
+
+    Returns the agents that have one and no folder.
+    """
+    environ = os.environ if world.environ is None else world.environ
+    own_keys = {name for entry in run_file.providers.values() for name in entry.key_env}
+    shell = shell_environment(
+        environ,
+        added=run_file.tools.bash.env,
+        key_names=own_keys.union(*(preset.key_env for preset in PRESETS.values())),
+    )
+    tools = builtin_tools(
+        clock=world.clock, lanes=world.lanes, shell_environ=shell, guard=world.guard
+    )
+    homeless: dict[str, None] = {}
+    for tool in tools:
+        users = [agent for agent in config.agents if is_granted(agent, tool.name)]
+        if users and registry.get(tool.name) is None:
+            registry.register(tool)
+            homeless.update((agent.name, None) for agent in users if agent.cwd is None)
+    return tuple(homeless)
+
+
 def _check_tools(run_file: RunFile, config: TeamConfig, registry: ToolRegistry) -> None:
     """Refuse grants and rules for tools that do not exist: both would silently do nothing."""
     for index, agent in enumerate(config.agents):
         for tool in agent.tools or ():
-            _must_exist(tool, f"team.agents[{index}].tools", registry, is_grant=True)
-        if agent.tool_preset is not None and agent.tools is None:
-            for tool in sorted(PRESETS[agent.tool_preset]):
-                _must_exist(tool, f"team.agents[{index}].toolPreset", registry, is_grant=True)
+            _must_exist(tool, f"team.agents[{index}].tools", registry)
     for index, rule in enumerate(run_file.approvals.tools):
         if rule.tool is not None and not any(char in rule.tool for char in "*?["):
-            _must_exist(rule.tool, f"approvals.tools[{index}]", registry, is_grant=False)
+            _must_exist(rule.tool, f"approvals.tools[{index}]", registry)
 
 
-def _must_exist(name: str, where: str, registry: ToolRegistry, *, is_grant: bool) -> None:
-    if registry.get(name) is not None:
+def _must_exist(name: str, where: str, registry: ToolRegistry) -> None:
+    if name in BUILTIN_TOOLS or registry.get(name) is not None:
         return
     if name == DELEGATE:
         raise NotAllowed("RUNFILE_NEEDS_DELEGATION", name=where)
-    if name in BUILTIN_TOOLS:
-        if is_grant:
-            raise NotAllowed("RUNFILE_NEEDS_BUILT_IN_TOOL", where=where, name=name)
-        return
     near = nearest(name, [*registry.names, *BUILTIN_TOOLS])
     code = "RUNFILE_UNKNOWN_TOOL_NEAR" if near else "RUNFILE_UNKNOWN_TOOL"
     raise InvalidInput(code, where=where, name=name, nearest=near)

@@ -166,12 +166,20 @@ class McpServer(Described):
     effects: dict[str, EffectName] = {}
 
 
+class BashTool(Described):
+    """The shell. `env` names variables its commands see beside the usual few; never secrets."""
+
+    env: list[Text] = []
+
+
 def _use(value: object) -> object:
     return {"use": value} if isinstance(value, str) else value
 
 
 class Tools(Described):
-    """Tools beyond the built-in ones."""
+    """Tools beyond the built-in ones, and what the built-in shell may see."""
+
+    bash: BashTool = BashTool()
 
     python: list[
         Annotated[PythonTool, BeforeValidator(_use, json_schema_input_type=PythonTool | str)]

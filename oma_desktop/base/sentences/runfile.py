@@ -176,9 +176,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
         _LATER,
         N_("Name an OpenAI-compatible provider, for example openai, for the agent."),
     ),
-    "RUNFILE_NEEDS_BUILT_IN_TOOL": Sentence(
-        N_("{where} grants the built-in tool {name}."), _LATER, N_("Remove it to run the rest.")
-    ),
     # journals
     "JOURNAL_LINE_DAMAGED": Sentence(
         N_("{path}, line {line}: this is not a whole journal event ({problem})."),

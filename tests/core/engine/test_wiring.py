@@ -180,8 +180,7 @@ LOOKUP = ToolSpec("lookup", "", {"type": "object"}, _nothing)
 @pytest.mark.parametrize(
     ("agent", "approvals", "code"),
     [
-        ({"tools": ["bash"]}, {}, "RUNFILE_NEEDS_BUILT_IN_TOOL"),
-        ({"toolPreset": "readonly"}, {}, "RUNFILE_NEEDS_BUILT_IN_TOOL"),
+        ({"toolPreset": "full", "tools": ["bsh"]}, {}, "RUNFILE_UNKNOWN_TOOL_NEAR"),
         ({"tools": ["delegate_to_agent"]}, {}, "RUNFILE_NEEDS_DELEGATION"),
         ({"tools": ["lokup"]}, {}, "RUNFILE_UNKNOWN_TOOL_NEAR"),
         ({"tools": ["zzz"]}, {}, "RUNFILE_UNKNOWN_TOOL"),

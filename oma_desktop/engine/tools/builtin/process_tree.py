@@ -1,0 +1,116 @@
+"""A command and everything it started: looked at without disturbing it, ended without a rest.
+
+A process belongs to the command when it is in its process group, descends from it, or carries its
+mark in the environment; so a child that made its own session or lost its parents is found too.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+import psutil
+
+MARK: Final = "OMA_TOOL_CALL"
+_GRACE_S: Final = 0.3
+_LOOK_S: Final = 0.02
+_ROUNDS: Final = 50
+_CAN_PEEK: Final = hasattr(os, "waitid")
+
+
+class ProcessTree:
+    """One started command. `mark` is the value of MARK in its environment.
+
+    Invariant: until `end` the leader is not reaped, so its id, and the group's, cannot come to mean
+    somebody else's processes.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], mark: str) -> None:
+        self._process = process
+        self._mark = mark
+
+    @property
+    def exited(self) -> bool:
+        """Whether the leader is done; what it left behind may go on."""
+        if self._process.returncode is not None:
+            return True
+        if sys.platform != "win32" and _CAN_PEEK:
+            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            try:
+                return os.waitid(os.P_PID, self._process.pid, options) is not None
+            except ChildProcessError:
+                return True
+        return self._process.poll() is not None
+
+    def abandon(self) -> None:
+        """Kill all at once and reap the leader; for when nobody can wait any more."""
+        self._kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE_S)
+
+    def _kill(self) -> None:
+        self._kill_group()
+        for process in self._members():
+            with suppress(psutil.Error):
+                process.kill()
+
+    def end(self) -> int:
+        """End whatever still runs, a moment after asking it to; return the exit status of the
+        leader as a shell would say it (128 + signal). Blocking, a second at most.
+        """
+        left = list(self._members())
+        if left:
+            for process in left:
+                with suppress(psutil.Error):
+                    process.terminate()
+            until = time.monotonic() + _GRACE_S
+            while time.monotonic() < until and any(self._members()):
+                time.sleep(_LOOK_S)
+        for _ in range(_ROUNDS):
+            if not any(self._members()):
+                break
+            self._kill()
+            time.sleep(_LOOK_S)
+        code = self._process.wait()
+        return 128 - code if code < 0 else code
+
+    def _kill_group(self) -> None:
+        if self._process.returncode is not None:
+            return
+        if sys.platform == "win32":
+            self._process.kill()
+        else:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _members(self) -> Iterator[psutil.Process]:
+        """Yield what lives of the command."""
+        below = self._descendants()
+        for pid in psutil.pids():
+            with suppress(psutil.Error, OSError):
+                process = psutil.Process(pid)
+                mine = pid in below or self._is_member(process)
+                if mine and process.status() != psutil.STATUS_ZOMBIE:
+                    yield process
+
+    def _descendants(self) -> frozenset[int]:
+        try:
+            leader = psutil.Process(self._process.pid)
+            return frozenset(p.pid for p in leader.children(recursive=True))
+        except psutil.Error:
+            return frozenset()
+
+    def _is_member(self, process: psutil.Process) -> bool:
+        if process.pid == os.getpid():
+            return False
+        if process.pid == self._process.pid:
+            return self._process.returncode is None
+        if sys.platform != "win32" and os.getpgid(process.pid) == self._process.pid:
+            return True
+        return process.environ().get(MARK) == self._mark
