@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QApplication
 
 from oma_desktop import __version__
 from oma_desktop.app.failure import Failure, FailureHooks
+from oma_desktop.app.interpreter import favour_loop
 from oma_desktop.app.logs import start_logs
 from oma_desktop.app.loop import StallGuard, loop_factory
 from oma_desktop.app.session import Session
@@ -136,6 +137,7 @@ class _Program:
         if QApplication.platformName() != "offscreen":  # a picture has no frame around it
             window.fit_screen()
         window.show()
+        favour_loop()
         self._begin(bench.session, settings.watch)
         timer = self._quit_later(window)
         await self._leave.wait()

@@ -14,7 +14,7 @@ from PySide6.QtGui import QPainter, QPainterPath, QPen, QPolygonF
 
 from oma_desktop.ui.theme import Theme
 from oma_desktop.viewmodel.graph_geometry import Box
-from oma_desktop.viewmodel.graph_nodes import EdgeKind
+from oma_desktop.viewmodel.graph_nodes import EdgeKind, MapEdge
 from oma_desktop.viewmodel.graph_picture import GraphPicture, Placed
 from oma_desktop.viewmodel.graph_routes import ARROW, Link, Piece
 
@@ -36,6 +36,7 @@ class Edges:
 
     def __init__(self) -> None:
         self._placed: Placed | None = None
+        self._edges: tuple[MapEdge, ...] = ()
         self._kinds: dict[Link, EdgeKind] = {}
         self._curves: dict[Link, QPainterPath] = {}
         self._straight: dict[EdgeKind, QPainterPath] | None = None
@@ -45,6 +46,9 @@ class Edges:
         if picture.placed is not self._placed:
             self._placed = picture.placed
             self._curves.clear()
+        elif picture.edges is self._edges:
+            return  # the usual save moves no task to another state
+        self._edges = picture.edges
         self._kinds = {(e.source, e.target): e.kind for e in picture.edges}
         self._straight = None
 

@@ -14,31 +14,35 @@ from typing import Final, Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from oma_desktop.model.view import RunRef
+from oma_desktop.model.view import RunRef, RunView, StoreView
 from oma_desktop.viewmodel.feed import Feed, LiveActivity
-from oma_desktop.viewmodel.graph_checks import too_large
 from oma_desktop.viewmodel.graph_focus import STEPS, Focus
 from oma_desktop.viewmodel.graph_layout import Spot
 from oma_desktop.viewmodel.graph_maker import PictureMaker, View
-from oma_desktop.viewmodel.graph_picture import (
-    GraphPicture,
-    Placed,
-    needs_of,
-    place,
-    same_shape,
-)
+from oma_desktop.viewmodel.graph_nodes import count_states
+from oma_desktop.viewmodel.graph_picture import GraphPicture, arranged, same_shape
 from oma_desktop.viewmodel.graph_stacks import fold
 from oma_desktop.viewmodel.selection import Selection
 
-# Up to here a layout takes a few milliseconds; beyond it goes to a lane when there is one
+# Up to here picture and layout take a few milliseconds; beyond both go to a lane when there is one
 _AT_ONCE: Final = 300
 _MAX_HOMES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What comes back from a lane: a picture with its places, and the maker that made it."""
+
+    picture: GraphPicture
+    maker: PictureMaker
 
 
 class Offload(Protocol):
     """Runs `work` on a lane and calls `done` with its result on the loop."""
 
-    def __call__(self, work: Callable[[], Placed], done: Callable[[Placed], None], /) -> None: ...
+    def __call__(
+        self, work: Callable[[], Prepared], done: Callable[[Prepared], None], /
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +88,8 @@ class GraphModel(QObject):
         self._heard: dict[tuple[RunRef, str], Heard] = {}
         self._kept: dict[str, Spot] | None = None
         self._homes: dict[RunRef, dict[str, Spot]] = {}
-        self._pending: GraphPicture | None = None
-        self._n_asked = 0  # numbers layouts, so that a late one is dropped
+        self._pending: tuple[RunRef, RunView] | None = None  # what a lane works on
+        self._n_asked = 0  # numbers jobs, so that a late one is dropped
         feed.changed.connect(self._on_feed_changed)
         feed.activity.connect(self._on_feed_activity)
         feed.live_changed.connect(self._on_feed_live_changed)
@@ -172,62 +176,70 @@ class GraphModel(QObject):
             self._drop_pending()
             self._show(GraphPicture(ref=ref, run=run))
             return
+        shown = self._picture
+        is_big = self._offload is not None and len(run.tasks) > _AT_ONCE
+        if is_big and not anew:
+            if self._pending is not None and _is_like(self._pending, ref, run):
+                return  # what is on its way still serves; then the newest facts are taken
+            anew = shown.placed is None or not _is_like((shown.ref, shown.run), ref, run)
+        if is_big and anew:
+            self._prepare(ref, run, store)
+            return
         new = self._maker.make(ref, run, store, self._view, selected=self._selection.task_id)
-        if new.refusal is not None:
+        if not anew and shown.placed is not None and same_shape(shown, new):
             self._drop_pending()
-            self._show(new)
-        elif not anew and self._pending is not None and same_shape(self._pending, new):
-            self._pending = new
-        elif not anew and self._picture.placed is not None and same_shape(self._picture, new):
-            self._drop_pending()
-            self._show(replace(new, placed=self._picture.placed))
+            self._show(replace(new, placed=shown.placed))
+        elif is_big:
+            self._prepare(ref, run, store)
         else:
-            self._lay_out(new)
+            self._drop_pending()
+            self._take(arranged(new, self._kept))
 
-    def _lay_out(self, new: GraphPicture) -> None:
+    def _prepare(self, ref: RunRef, run: RunView, store: StoreView) -> None:
+        """Have picture and layout made on a lane."""
         self._drop_pending()
-        refusal = too_large(list(new.nodes), needs_of(new.nodes, new.edges))
-        if refusal is not None:
-            told = GraphPicture(new.ref, new.run, new.n_tasks, counts=new.counts, refusal=refusal)
-            self._show(told)
-            return
-        kept, nodes, edges = self._kept, new.nodes, new.edges
-        if self._offload is None or len(nodes) <= _AT_ONCE:
-            self._on_placed(new, place(nodes, edges, kept))
-            return
-        self._pending = new
-        asked = self._n_asked
-        if self._picture.ref != new.ref:
-            self._show(new)  # the old run must not stand there as if it were this one
+        self._pending = (ref, run)
+        asked, maker, view, kept = self._n_asked, self._maker.copy(), self._view, self._kept
+        selected = self._selection.task_id
+        if self._picture.ref != ref:
+            # the old run must not stand there as if it were this one
+            counts = tuple(count_states(run.tasks))
+            self._show(GraphPicture(ref, run, n_tasks=len(run.tasks), counts=counts))
 
-        def work() -> Placed:
-            return place(nodes, edges, kept)
+        def work() -> Prepared:
+            new = maker.make(ref, run, store, view, selected=selected)
+            return Prepared(arranged(new, kept), maker)
 
-        def done(placed: Placed) -> None:
-            pending = self._pending
-            if asked == self._n_asked and pending is not None:
+        def done(prepared: Prepared) -> None:
+            if asked == self._n_asked:
                 self._drop_pending()
-                self._on_placed(pending, placed)
+                self._maker = prepared.maker
+                self._take(prepared.picture)
+                if self._feed.run(ref) is not run:
+                    self._refresh()
 
+        assert self._offload is not None
         self._offload(work, done)
 
     def _drop_pending(self) -> None:
         self._pending = None
         self._n_asked += 1
 
-    def _on_placed(self, new: GraphPicture, placed: Placed) -> None:
-        self._kept = dict(placed.geometry.spots)
-        if new.ref is not None and self._view.is_plain:
-            self._homes.pop(new.ref, None)
-            self._homes[new.ref] = self._kept
-            while len(self._homes) > _MAX_HOMES:
-                del self._homes[next(iter(self._homes))]
-        self._show(replace(new, placed=placed))
+    def _take(self, new: GraphPicture) -> None:
+        """Show a picture that was laid out, and keep its places."""
+        if new.placed is not None:
+            self._kept = dict(new.placed.geometry.spots)
+            if new.ref is not None and self._view.is_plain:
+                self._homes.pop(new.ref, None)
+                self._homes[new.ref] = self._kept
+                while len(self._homes) > _MAX_HOMES:
+                    del self._homes[next(iter(self._homes))]
+        self._show(new)
 
     def _show(self, new: GraphPicture) -> None:
         old, self._picture = self._picture, new
         if new.placed is None or new.placed is not old.placed:
-            if new != old:
+            if new.placed is not None or new != old:
                 self.rearranged.emit()
         elif new.nodes != old.nodes or new.edges != old.edges:
             changed = {k for k, n in new.nodes.items() if old.nodes.get(k) is not n}
@@ -275,6 +287,20 @@ class GraphModel(QObject):
         is_news = self._heard.get(key) is not known
         if is_news and activity.run == self._selection.run and node is not None:
             self.changed.emit(frozenset({node}))
+
+
+def _is_like(known: tuple[RunRef | None, RunView | None], ref: RunRef, run: RunView) -> bool:
+    """Whether it is the same run with the same tasks hanging together in the same way."""
+    old = known[1]
+    return (
+        known[0] == ref
+        and old is not None
+        and len(old.tasks) == len(run.tasks)
+        and all(
+            a is b or (a.id == b.id and a.depends_on == b.depends_on)
+            for a, b in zip(old.tasks, run.tasks, strict=True)
+        )
+    )
 
 
 def _told(picture: GraphPicture) -> tuple[object, ...]:

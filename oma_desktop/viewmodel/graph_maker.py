@@ -7,13 +7,21 @@ stays the same.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from oma_desktop.model import graph
 from oma_desktop.model.view import ApprovalView, RunRef, RunView, StoreView, TaskView
 from oma_desktop.viewmodel.graph_checks import FaultyLink, Refusal, Why, faulty_links
 from oma_desktop.viewmodel.graph_focus import Focus, visible_ids
-from oma_desktop.viewmodel.graph_nodes import MapNode, blockers, count_states, edges_of, make_node
+from oma_desktop.viewmodel.graph_nodes import (
+    MapEdge,
+    MapNode,
+    blockers,
+    count_states,
+    edges_of,
+    make_node,
+)
 from oma_desktop.viewmodel.graph_picture import GraphPicture
 from oma_desktop.viewmodel.graph_stacks import fold
 
@@ -42,14 +50,35 @@ class _Shape:
     order: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a picture is made of."""
+
+    tasks: Mapping[str, TaskView]
+    shape: _Shape
+    shown_as: Mapping[str, str]
+    stacks: Mapping[str, Sequence[str]]
+    asked: Mapping[str, ApprovalView]
+
+
 class PictureMaker:
-    """Makes pictures without places. `forget_stacks` lets new stacks form at the next picture."""
+    """Makes pictures without places. `forget_stacks` lets new stacks form at the next picture.
+
+    A save usually moves no task to another state: then only the nodes of the tasks that changed are
+    made anew, and links stay the very same object.
+    """
 
     def __init__(self) -> None:
         self._shape = _Shape({}, (), ())
         self._stacks: dict[str, list[str]] | None = None
         self._folded: tuple[Sequence[str], _Shape] | None = None
         self._nodes: dict[str, MapNode] = {}
+        self._edges: tuple[MapEdge, ...] = ()
+        self._facts: _Facts | None = None
+
+    def copy(self) -> PictureMaker:
+        """Return one that knows the same, for a lane: what it learns does not show here."""
+        return copy(self)
 
     def forget_stacks(self) -> None:
         """Fold anew at the next picture; otherwise what is shown by itself stays so."""
@@ -70,33 +99,40 @@ class PictureMaker:
         stacks = self._fold(ids, tasks, view) if view.grouping else {}
         home = {i: key for key, members in stacks.items() for i in members}
         shown_as = {i: home.get(i, i) for i in ids}
-        members: dict[str, list[TaskView]] = {}
-        for i in ids:
-            members.setdefault(shown_as[i], []).append(tasks[i])
-        blocked = blockers(tasks, shape.order)
-        asked = _asked(store, run)
-        nodes = {
-            key: make_node(
-                key,
-                each,
-                tasks,
-                is_stack=key in stacks,
-                blocked_by=blocked.get(each[0].id),
-                asked=asked,
-            )
-            for key, each in members.items()
-        }
+        old, new = self._facts, _Facts(tasks, shape, shown_as, stacks, _asked(store, run))
+        if old is not None and _stand(old, new):
+            nodes = self._refreshed(old, new)
+        else:
+            self._edges = tuple(edges_of(tasks, shown_as))
+            nodes = _all_nodes(new)
         nodes = self._nodes = _same_or_new(self._nodes, nodes)
+        self._facts = new
         return GraphPicture(
             ref=ref,
             run=run,
             n_tasks=len(tasks),
             n_hidden=len(tasks) - len(ids),
             nodes=nodes,
-            edges=tuple(edges_of(tasks, shown_as)),
+            edges=self._edges,
             counts=counts,
             shown_as=shown_as,
         )
+
+    def _refreshed(self, old: _Facts, new: _Facts) -> dict[str, MapNode]:
+        """Return the nodes with what changed tasks say now; no state is another one."""
+        nodes = dict(self._nodes)
+        tasks = new.tasks
+        for key in {new.shown_as[i] for i in new.shown_as if tasks[i] is not old.tasks[i]}:
+            known = nodes[key]
+            nodes[key] = make_node(
+                key,
+                [tasks[t.id] for t in known.tasks],
+                tasks,
+                is_stack=known.is_stack,
+                blocked_by=known.blocked_by,
+                asked=new.asked,
+            )
+        return nodes
 
     def _shape_of(self, tasks: Mapping[str, TaskView]) -> _Shape:
         deps = {k: t.depends_on for k, t in tasks.items()}
@@ -116,10 +152,43 @@ class PictureMaker:
         return self._stacks
 
 
+def _stand(old: _Facts, new: _Facts) -> bool:
+    """Whether the same nodes are shown for the same reasons, whatever else their tasks say."""
+    if new.shape is not old.shape or new.shown_as != old.shown_as or new.asked != old.asked:
+        return False
+    if new.stacks != old.stacks:
+        return False
+    return all(
+        a is b or (a.state is b.state and a.title == b.title)
+        for a, b in zip(old.tasks.values(), new.tasks.values(), strict=True)
+    )
+
+
+def _all_nodes(facts: _Facts) -> dict[str, MapNode]:
+    members: dict[str, list[TaskView]] = {}
+    for i, key in facts.shown_as.items():
+        members.setdefault(key, []).append(facts.tasks[i])
+    blocked = blockers(facts.tasks, facts.shape.order)
+    return {
+        key: make_node(
+            key,
+            each,
+            facts.tasks,
+            is_stack=key in facts.stacks,
+            blocked_by=blocked.get(each[0].id),
+            asked=facts.asked,
+        )
+        for key, each in members.items()
+    }
+
+
 def _same_or_new(old: Mapping[str, MapNode], new: Mapping[str, MapNode]) -> dict[str, MapNode]:
     """Keep the old object where nothing changed: who compares later does so by identity."""
     kept = {key: old.get(key, node) for key, node in new.items()}
-    return {key: kept[key] if kept[key] == node else node for key, node in new.items()}
+    return {
+        key: node if kept[key] is node or kept[key] != node else kept[key]
+        for key, node in new.items()
+    }
 
 
 def _asked(store: StoreView, run: RunView) -> dict[str, ApprovalView]:

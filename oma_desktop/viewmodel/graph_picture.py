@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import floor
 from typing import Final, TypeAlias
 
 from oma_desktop.model.view import RunRef, RunView, TaskState
-from oma_desktop.viewmodel.graph_checks import Refusal
+from oma_desktop.viewmodel.graph_checks import Refusal, too_large
 from oma_desktop.viewmodel.graph_geometry import GAP, Box, Geometry
 from oma_desktop.viewmodel.graph_layout import Spot, arrange
 from oma_desktop.viewmodel.graph_nodes import MapEdge, MapNode
@@ -83,6 +83,19 @@ def place(
     links = [(e.source, e.target) for e in edges]
     routes = dict(zip(links, routes_of(geometry, links), strict=True))
     return Placed(geometry, routes, _tiles_of(routes))
+
+
+def arranged(new: GraphPicture, kept: Mapping[str, Spot] | None) -> GraphPicture:
+    """Return the picture with its places, or a refusal where there are too many nodes or links.
+
+    Pure, for a lane.
+    """
+    if new.refusal is not None:
+        return new
+    refusal = too_large(list(new.nodes), needs_of(new.nodes, new.edges))
+    if refusal is not None:
+        return GraphPicture(new.ref, new.run, new.n_tasks, counts=new.counts, refusal=refusal)
+    return replace(new, placed=place(new.nodes, new.edges, kept))
 
 
 def _tile(length: float) -> int:

@@ -21,6 +21,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import psutil
 
+from oma_desktop.app.interpreter import favour_loop
 from oma_desktop.app.loop import StallGuard, loop_factory
 from oma_desktop.app.main import make_application
 from oma_desktop.app.workbench import Workbench
@@ -68,6 +69,7 @@ async def measure(path: Path, n_tasks: int, seconds: float, guard: StallGuard) -
     lanes, supervisor, ticker = Lanes(), Supervisor(), Ticker()
     bench = Workbench(clock=SystemClock(), lanes=lanes, supervisor=supervisor)
     bench.window.show()
+    favour_loop()
     supervisor.spawn(ticker.run(), name="ticker")
     await asyncio.sleep(2)
     say("empty window, idle", ticker, guard)

@@ -5,6 +5,8 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from oma_desktop.model.view import RunRef
 from oma_desktop.viewmodel.feed import LiveActivity, LiveRun
@@ -358,6 +360,78 @@ def test_a_late_layout_is_dropped_and_the_old_picture_stays_meanwhile():
     assert len(model.picture.placed.geometry.boxes) == 403
     selection.select_run(None)
     assert model.picture.placed is None
+
+
+def test_of_a_big_run_nothing_is_made_before_the_lane_made_it():
+    feed, selection = world(wide(400))
+    lane = Lane()
+    model = GraphModel(feed, selection, now=now, offload=lane)
+    assert (model.picture.nodes, model.picture.edges) == ({}, ())
+    assert (model.picture.n_tasks, model.picture.counts) == (401, ((T.WAITING, 401),))
+    lane.run()
+    assert len(model.picture.nodes) == 401
+
+
+def test_a_refused_big_run_says_so_after_the_lane_looked():
+    feed, selection = world([*wide(400), task("k5x", needs=["ghost"])])
+    lane = Lane()
+    model = GraphModel(feed, selection, now=now, offload=lane)
+    lane.run()
+    assert model.picture.refusal is not None
+    assert not model.is_placing
+    put(feed, wide(400))
+    lane.run()
+    assert model.picture.refusal is None
+    assert model.picture.placed is not None
+
+
+saves = st.lists(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["r", "k3", "k9"]),
+            st.sampled_from([T.WAITING, T.RUNNING, T.FAILED, T.DONE]),
+            st.integers(0, 2),
+        ),
+        max_size=3,
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(saves, st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_save_by_save_equals_at_once_with_a_lane(drawn, hide):
+    tasks = [*wide(310), *(task(f"s{i}", needs=["k1"]) for i in range(12))]
+    feed, selection = world(tasks)
+    lane = Lane()
+    model = GraphModel(feed, selection, now=now, offload=lane)
+    model.set_hide_done(hide)
+    for number, changes in enumerate(drawn):
+        for id_, state, turns in changes:
+            tasks = [replace(t, state=state, turns=turns) if t.id == id_ else t for t in tasks]
+        put(feed, tasks)
+        if number % 2:
+            while lane.jobs:
+                lane.run(-1)
+    while lane.jobs:
+        lane.run()
+    fresh = GraphModel(feed, selection, now=now)
+    fresh.set_hide_done(hide)
+    assert model.picture.nodes == fresh.picture.nodes
+    assert model.picture.edges == fresh.picture.edges
+    assert model.picture.counts == fresh.picture.counts
+    assert model.picture.placed.geometry.boxes.keys() == fresh.picture.nodes.keys()
+
+
+def test_a_save_that_moves_no_state_keeps_the_links_and_the_other_nodes():
+    feed, selection = world(plan())
+    model = GraphModel(feed, selection, now=now)
+    before = model.picture
+    put(feed, [replace(t, turns=t.turns + 1) if t.id == "t10" else t for t in plan()])
+    after = model.picture
+    assert after.edges is before.edges
+    assert [k for k in after.nodes if after.nodes[k] is not before.nodes[k]] == ["t10"]
 
 
 def test_a_small_graph_does_not_wait_for_a_lane():
