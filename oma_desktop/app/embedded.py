@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken, StopReason
@@ -19,18 +20,22 @@ IDLE_EVENTS = frozenset({"tool_end", "task_complete", "task_failed", "agent_comp
 
 @dataclass(slots=True)
 class EmbeddedRun:
-    """One attempt of this process. `busy` names by task what a suspend waits for."""
+    """One attempt of this process.
+
+    `busy` names by task what a suspend waits for, `begun` when each task began.
+    """
 
     ref: RunRef
     bus: EventBus
     token: CancelToken = field(default_factory=CancelToken)
     busy: dict[str, str] = field(default_factory=dict)
+    begun: dict[str, datetime] = field(default_factory=dict)
     done: asyncio.Event = field(default_factory=asyncio.Event)
     suspending: bool = False
 
     def live(self) -> LiveRun:
         """Return what the window shows of it."""
-        return LiveRun(self.ref, self.suspending, tuple(self.busy.values()))
+        return LiveRun(self.ref, self.suspending, tuple(self.busy.values()), dict(self.begun))
 
 
 class EmbeddedRuns:
@@ -39,7 +44,10 @@ class EmbeddedRuns:
     `hint` is called with a store path whenever its file was written by us.
     """
 
-    def __init__(self, feed: Feed, hint: Callable[[str], None]) -> None:
+    def __init__(
+        self, feed: Feed, hint: Callable[[str], None], *, now: Callable[[], datetime]
+    ) -> None:
+        self._now = now
         self._feed = feed
         self._hint = hint
         self._runs: dict[RunRef, EmbeddedRun] = {}
@@ -99,6 +107,8 @@ class EmbeddedRuns:
             return
         if event.type == "task_start":
             titles[task] = str(event.data.get("title", task))
+            run.begun[task] = self._now()
+            self._announce()
         elif event.type in BUSY_EVENTS:
             self._busy(run, task, titles.get(task, task), event)
         elif event.type in IDLE_EVENTS and run.busy.pop(task, None) is not None:

@@ -219,7 +219,13 @@ class OmaLoop(qasync.QEventLoop):  # type: ignore[misc] # qasync has no types
             self._pump.arm()
 
     def run_ready(self) -> None:
-        """Run what is ready now, for at most one slice; what is left waits for Qt's events."""
+        """Run what is ready now, for at most one slice; what is left waits for Qt's events.
+
+        Nothing runs while the loop does not: Qt may work through its events before and after it,
+        and there a task would find no running loop.
+        """
+        if not self.is_running():
+            return
         n_ready = len(self._ready)
         if n_ready > 1:
             self._pump.arm()  # a native drag or menu inside a callback must not stop the others
@@ -258,6 +264,8 @@ class OmaLoop(qasync.QEventLoop):  # type: ignore[misc] # qasync has no types
         sys.set_asyncgen_hooks(
             firstiter=self._asyncgen_firstiter_hook, finalizer=self._asyncgen_finalizer_hook
         )
+        if self._ready:
+            self._pump.arm()
         try:
             result = super().run_forever()
         finally:

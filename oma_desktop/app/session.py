@@ -68,7 +68,7 @@ class Session:
         self._monitor = Monitor(
             clock, supervisor, lanes, feed.put, feed.drop, self._on_monitor_notice
         )
-        self._runs = EmbeddedRuns(feed, self._monitor.hint)
+        self._runs = EmbeddedRuns(feed, self._monitor.hint, now=clock.now)
         self._launcher = Launcher(
             clock=clock, supervisor=supervisor, lanes=lanes, app=APP, speed=speed
         )

@@ -13,6 +13,7 @@ from oma_desktop.model.call_detail import CallDetail as CallDetail  # noqa: PLC0
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.resume import ResumePlan
 from oma_desktop.model.view import ConversationView, RunRef, RunView, StoreView
+from oma_desktop.viewmodel.live_tasks import Began, with_begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,21 @@ class LiveActivity:
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """An embedded run of this process: `waiting_for` names what a suspend waits for."""
+    """An embedded run of this process: `waiting_for` names what a suspend waits for.
+
+    `begun` tells when each task of this attempt began; it shows in the pictures of the stores.
+    """
 
     run: RunRef
     suspending: bool = False
     waiting_for: tuple[str, ...] = ()
+    begun: Began = field(default_factory=dict, compare=False)
 
 
 class Feed(QObject):
     """Holds the newest picture of every watched store; announces what changed.
+
+    Pictures say what the file says, and of runs of this process also which tasks began since.
 
     Signals carry frozen values through `object` (house.md 4.2 #27).
     """
@@ -73,18 +80,18 @@ class Feed(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._stores: dict[str, StoreView] = {}
+        self._read: dict[str, StoreView] = {}  # as the files say
+        self._stores: dict[str, StoreView] = {}  # as shown
         self._live: dict[RunRef, LiveRun] = {}
 
     def put(self, view: StoreView) -> None:
         """Replace the picture of one store; equal pictures are not announced."""
-        if self._stores.get(view.path) == view:
-            return
-        self._stores[view.path] = view
-        self.changed.emit(frozenset({view.path}))
+        self._read[view.path] = view
+        self._show({view.path})
 
     def drop(self, path: str) -> None:
         """Forget a store that is no longer watched."""
+        self._read.pop(path, None)
         if self._stores.pop(path, None) is not None:
             self.changed.emit(frozenset({path}))
 
@@ -105,10 +112,25 @@ class Feed(QObject):
 
     def set_live(self, runs: tuple[LiveRun, ...]) -> None:
         """Replace the set of embedded runs."""
-        live = {r.run: r for r in runs}
-        if live != self._live:
-            self._live = live
+        old, self._live = self._live, {r.run: r for r in runs}
+        # Of a run that ended the next picture tells: the last one may miss its last save
+        self._show({ref.store for ref in self._live})
+        if self._live != old:
             self.live_changed.emit()
+
+    def _show(self, paths: set[str]) -> None:
+        changed = set()
+        for path in paths & self._read.keys():
+            view = with_begun(self._read[path], self._begun)
+            if self._stores.get(path) != view:
+                self._stores[path] = view
+                changed.add(path)
+        if changed:
+            self.changed.emit(frozenset(changed))
+
+    def _begun(self, ref: RunRef) -> Began:
+        live = self._live.get(ref)
+        return live.begun if live is not None else {}
 
     def live(self, ref: RunRef) -> LiveRun | None:
         """Return the embedded run behind `ref`, if this process runs it."""

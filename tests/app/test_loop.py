@@ -119,3 +119,17 @@ def test_guard_names_the_callback_that_stalls():
         runner.run(busy())
     assert guard.stalls
     assert "task" in guard.stalls[0].what
+
+
+def test_events_outside_of_the_loop_run_no_task():
+    app = QApplication.instance() or QApplication([])
+    loop = loop_factory(app)()
+    ran = []
+    try:
+        loop.call_soon(lambda: ran.append(asyncio.get_running_loop()))
+        app.processEvents()
+        assert ran == [], "there is no running loop a task could find"
+        loop.run_until_complete(asyncio.sleep(0, result=None))
+        assert ran == [loop]
+    finally:
+        loop.close()

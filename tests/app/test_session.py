@@ -63,6 +63,26 @@ async def test_the_sample_suspends_is_approved_and_finishes(bench, tmp_path):
     assert not bench.notices
 
 
+async def test_no_task_at_work_reads_ready_to_start(bench, tmp_path):
+    at_work, lies = set(), []
+
+    def on_activity(activity):
+        if activity.kind != "idle":
+            at_work.add(activity.task_id)
+
+    def on_changed(_paths):
+        run = bench.feed.stores()[0].runs
+        begun = [t for t in run[0].tasks if t.id in at_work] if run else []
+        lies.extend(t for t in begun if t.state in {TaskState.WAITING, TaskState.BLOCKED})
+
+    bench.feed.activity.connect(on_activity)
+    bench.feed.changed.connect(on_changed)
+    bench.session.play_sample_in(tmp_path)
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    assert len(at_work) > 8
+    assert lies == []
+
+
 async def test_a_rejected_call_never_runs_and_the_run_goes_on(bench, tmp_path):
     bench.session.play_sample_in(tmp_path)
     await until(lambda: state_is(bench, RunState.SUSPENDED))

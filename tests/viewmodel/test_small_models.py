@@ -27,7 +27,7 @@ from oma_desktop.viewmodel.ages import (
     clock_parts,
     quiet_for,
 )
-from oma_desktop.viewmodel.feed import Feed, Notice
+from oma_desktop.viewmodel.feed import Feed, LiveRun, Notice
 from oma_desktop.viewmodel.notices import NoticeBoard
 from oma_desktop.viewmodel.problems import ProblemRows
 from oma_desktop.viewmodel.selection import Place, Selection
@@ -195,3 +195,26 @@ def test_the_ledger_keeps_the_order_of_asking_and_finds_the_newest_call():
     model.set_task(None)
     assert model.rows() == ()
     del check
+
+
+def test_a_task_that_began_reads_running_before_any_file_says_so():
+    feed = Feed()
+    states = [TaskState.DONE, TaskState.WAITING, TaskState.BLOCKED, TaskState.NEEDS_YOU]
+    tasks = tuple(TaskView(f"t{i}", "", "", "", state) for i, state in enumerate(states))
+    feed.put(StoreView("/a.json", runs=(RunView("k", "a", RunState.RUNNING, tasks=tasks),)))
+    heard = []
+    feed.changed.connect(heard.append)
+
+    def shown():
+        return [t.state.value for t in feed.run(A).tasks]
+
+    feed.set_live((LiveRun(A),))
+    assert heard == []
+    feed.set_live((LiveRun(A, begun={"t0": NOW, "t1": NOW, "t3": NOW}),))
+    assert shown() == ["done", "running", "blocked", "needsyou"]
+    assert feed.run(A).tasks[1].updated_at == NOW
+    assert heard == [{"/a.json"}]
+    feed.set_live(())
+    assert shown()[1] == "running", "until a file says what became of it"
+    feed.put(StoreView("/a.json", runs=(RunView("k", "a", RunState.SUSPENDED, tasks=tasks),)))
+    assert shown()[1] == "waiting"
