@@ -137,7 +137,7 @@ class WriterLock:
                 aside.unlink()
 
     def _claim(self, aside: Path) -> bool:
-        # Made before the file: a claimer killed while its claim is empty blocks others for a minute.
+        # Made before the file: a taker killed while its claim is empty blocks others for a minute.
         claim = memoryview(self._describe().encode())
         for _ in range(2):
             try:
