@@ -22,7 +22,7 @@ from oma_desktop.viewmodel.feed import Feed
 from oma_desktop.viewmodel.offload import Offload, at_once
 from oma_desktop.viewmodel.resume import ResumeModel
 from oma_desktop.viewmodel.review import Docket, Reviewer
-from oma_desktop.viewmodel.review_model import ReviewModel, SessionNotes
+from oma_desktop.viewmodel.review_model import Notes, ReviewModel, SessionNotes
 
 
 class Desk(QObject):
@@ -40,6 +40,7 @@ class Desk(QObject):
         clock: Clock,
         settings: Settings,
         offload: Offload = at_once,
+        notes: Notes | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -51,7 +52,7 @@ class Desk(QObject):
         self._window = parent
         self._offload = offload
         self._docket = Docket()
-        self._notes = SessionNotes()
+        self._notes = notes or SessionNotes()
         self._reviews: list[ReviewWindow] = []
         self._resumes: dict[RunRef, ResumeDialog] = {}
 

@@ -128,6 +128,7 @@ class _Program:
             supervisor=supervisor,
             settings=settings,
             layout_path=home("layout") / "layout.json",
+            notes_path=home("settings") / "notes.json",
             speed=self._what.speed,
         )
         window = bench.window

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from oma_desktop.app.desk import Desk
+from oma_desktop.app.notes import FileNotes
 from oma_desktop.app.offload import Offloader
 from oma_desktop.app.session import Session
 from oma_desktop.base.clock import Clock
@@ -18,7 +19,7 @@ from oma_desktop.ui.main_window import MainWindow
 from oma_desktop.ui.map_view import MapView
 from oma_desktop.ui.outline_view import OutlineView
 from oma_desktop.viewmodel.approvals import Inbox
-from oma_desktop.viewmodel.feed import Feed
+from oma_desktop.viewmodel.feed import Feed, Notice
 from oma_desktop.viewmodel.selection import Selection
 
 
@@ -33,6 +34,7 @@ class Workbench:
         supervisor: Supervisor,
         settings: Settings | None = None,
         layout_path: Path | None = None,
+        notes_path: Path | None = None,
         speed: float = 1.0,
     ) -> None:
         self.feed = Feed()
@@ -62,6 +64,7 @@ class Workbench:
             inbox=self.panel,
             layout_path=layout_path,
         )
+        self._notes = self._open_notes(notes_path, Offloader(supervisor, lanes))
         self.desk = Desk(
             self.feed,
             self.session,
@@ -69,6 +72,7 @@ class Workbench:
             clock=clock,
             settings=settings or Settings(reviewer_id="operator-1"),
             offload=Offloader(supervisor, lanes),
+            notes=self._notes,
             parent=self.window,
         )
         self.window.review_requested.connect(self.desk.review)
@@ -82,6 +86,14 @@ class Workbench:
         self.outline.opened.connect(self._show_inspector)
         self.outline.conversation_requested.connect(self._show_conversation)
         self.outline.map_requested.connect(self._show_map)
+
+    def _open_notes(self, path: Path | None, offload: Offloader) -> FileNotes | None:
+        if path is None:
+            return None
+        return FileNotes(path, offload=offload, on_trouble=self._on_notes_trouble)
+
+    def _on_notes_trouble(self, path: Path) -> None:
+        self.feed.notice.emit(Notice("warning", "NOTES_NOT_SAVED", {"path": str(path)}))
 
     def _show_inspector(self) -> None:
         self.window.keys.show_dock("inspector")
@@ -105,6 +117,8 @@ class Workbench:
         """Refuse commands, suspend runs, stop watching, close windows; return runs left behind."""
         self.window.setEnabled(False)
         self.desk.close()
+        if self._notes is not None:
+            self._notes.flush()
         late = await self.session.close()
         self.window.save_layout()
         self.window.hide()

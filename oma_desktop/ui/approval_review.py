@@ -12,6 +12,7 @@ from typing import Final
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QCloseEvent,
+    QGuiApplication,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
@@ -27,7 +28,8 @@ from oma_desktop.ui import review_words as words
 from oma_desktop.ui.icons import app_icon
 from oma_desktop.ui.review_body import Body, shows_input_only
 from oma_desktop.ui.review_compare import Compare
-from oma_desktop.ui.review_facts import Context, Facts, HashLine, covered_pairs
+from oma_desktop.ui.review_context import Context
+from oma_desktop.ui.review_facts import Facts, HashLine, covered_pairs
 from oma_desktop.ui.review_footer import Footer
 from oma_desktop.ui.review_header import Band, Consequences, Header
 from oma_desktop.ui.review_notice import Notice
@@ -38,6 +40,7 @@ from oma_desktop.viewmodel.offload import Offload, at_once, is_small
 from oma_desktop.viewmodel.review import FINAL_BARS, Bar, Phase
 from oma_desktop.viewmodel.review_model import TICK_MS, ReviewModel
 from oma_desktop.viewmodel.review_paper import Beside, make_beside
+from oma_desktop.viewmodel.review_report import report_of
 
 DELIBERATE_KEYS: Final = frozenset(
     {
@@ -54,6 +57,10 @@ DELIBERATE_KEYS: Final = frozenset(
 """Keys that nobody types into a text by accident when a window comes to the front."""
 
 
+WITH_REPORT: Final = frozenset({Bar.HASH, Bar.CHECKPOINT, Bar.DAMAGED})
+"""What is wrong with the request itself; the report says everything about it."""
+
+
 class ReviewWindow(QWidget):
     """One request at a time, in its own window. `closed` comes when it is gone."""
 
@@ -68,6 +75,7 @@ class ReviewWindow(QWidget):
     ) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self._offload = offload
+        self._report_copied = False
         self._compared: tuple[RequestRow, RequestRow] | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowIcon(app_icon())
@@ -78,7 +86,7 @@ class ReviewWindow(QWidget):
         self.header, self.consequences = Header(model), Consequences()
         self.notice = Notice()
         self.covered, self.facts, self.body = Band("bound"), Facts(), Body(offload)
-        self.hash, self.beside, self.context = HashLine(), Band("unbound"), Context()
+        self.hash, self.beside, self.context = HashLine(), Band("unbound"), Context(model)
         self.changed = Compare()
         self.footer = Footer(model, clock=model.clock)
         self._lay_out()
@@ -145,7 +153,7 @@ class ReviewWindow(QWidget):
         self.footer.not_now.connect(self.close)
         self.footer.next_wanted.connect(self._on_next)
         self.footer.start_over_wanted.connect(self.model.start_over)
-        self.notice.followed.connect(self._on_successor)
+        self.notice.followed.connect(self._on_notice_followed)
         QShortcut(QKeySequence("Alt+J"), self).activated.connect(self._on_next)
         QShortcut(QKeySequence("Alt+N"), self).activated.connect(self.close)
         theme_host().theme_changed.connect(self._on_theme_changed)
@@ -221,6 +229,8 @@ class ReviewWindow(QWidget):
     # -- showing -----------------------------------------------------------------------------------
 
     def _show_request(self) -> None:
+        self.context.forget()
+        self._report_copied = False
         self._say()
         self._changed_frame.hide()
         self.body.show_request(self.model.review.shown)
@@ -240,7 +250,7 @@ class ReviewWindow(QWidget):
         self.beside.tail.setText(tr("context only"))
         self.facts.show_pairs(covered_pairs(row))
         self.hash.refresh(row)
-        self.context.refresh(row, self.model.similar)
+        self.context.refresh()
 
     def _retranslate(self) -> None:
         self._say()
@@ -272,6 +282,8 @@ class ReviewWindow(QWidget):
         link = ""
         if bar is Bar.GONE and self.model.successor is not None:
             link = tr("Review the request that took its place")
+        elif bar in WITH_REPORT:
+            link = tr("Report copied") if self._report_copied else tr("Copy report")
         text = words.long_reason(bar, review.current or review.shown)
         self.notice.say(
             text, level="warning" if bar in {Bar.GONE, Bar.OWNED} else "error", link=link
@@ -314,9 +326,14 @@ class ReviewWindow(QWidget):
         self.model.field_focus(inside=inside)
         self.model.typed()
 
-    def _on_successor(self) -> None:
-        successor = self.model.successor
-        if successor is not None:
+    def _on_notice_followed(self) -> None:
+        review, successor = self.model.review, self.model.successor
+        bar = review.bar("reject", self.model.now)
+        if bar in WITH_REPORT:
+            QGuiApplication.clipboard().setText(report_of(review.current or review.shown))
+            self._report_copied = True
+            self._refresh()
+        elif successor is not None:
             self.model.show(successor.key)
 
     def _on_next(self) -> None:

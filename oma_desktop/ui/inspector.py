@@ -21,6 +21,7 @@ from oma_desktop.model.view import RunView, StoreView, TaskView
 from oma_desktop.ui import icons, words
 from oma_desktop.ui.actions import Actions
 from oma_desktop.ui.call_view import CallView
+from oma_desktop.ui.copy_label import CopyLabel
 from oma_desktop.ui.empty_state import EmptyState
 from oma_desktop.ui.facts import FactGrid
 from oma_desktop.ui.inspector_facts import run_facts, task_facts
@@ -66,7 +67,7 @@ class Inspector(Retranslated):
 
         self._shape = QLabel()
         self._name = Label("heading", wrap=True)
-        self._id = Label("mono", "text.2", selectable=True)
+        self._id = CopyLabel()
         self._facts = FactGrid()
         self._verb = Verb(actions)
         self._ledger_head = Label("section", "text.2")
@@ -193,8 +194,7 @@ class Inspector(Retranslated):
         size = theme().px(20)
         self._shape.setPixmap(icons.state_pixmap(shape, size, dpr=self.devicePixelRatioF()))
         self._name.setText(name)
-        self._id.setText(id_ if len(id_) <= 12 else f"{id_[:8]}…")
-        self._id.setToolTip(id_)
+        self._id.show_id(id_)
 
     def _show_ledger(self, task: TaskView | None) -> None:
         self._moving = True

@@ -37,6 +37,7 @@ from oma_desktop.ui.menus import Menus
 from oma_desktop.ui.notice_bar import NoticeBar
 from oma_desktop.ui.panel_keys import PanelKeys
 from oma_desktop.ui.problems_panel import ProblemsPanel
+from oma_desktop.ui.row_menus import RowMenus
 from oma_desktop.ui.run_bar import RunBar
 from oma_desktop.ui.runs_panel import RunsPanel
 from oma_desktop.ui.speech import Speech
@@ -46,7 +47,8 @@ from oma_desktop.ui.window_verbs import WindowVerbs
 from oma_desktop.viewmodel.announcer import Announcer
 from oma_desktop.viewmodel.commands import Commands
 from oma_desktop.viewmodel.conversation import Conversation
-from oma_desktop.viewmodel.feed import Feed
+from oma_desktop.viewmodel.feed import Feed, Notice
+from oma_desktop.viewmodel.next_steps import NextSteps
 from oma_desktop.viewmodel.notices import NoticeBoard
 from oma_desktop.viewmodel.problems import ProblemRows
 from oma_desktop.viewmodel.runs import RunRows
@@ -97,6 +99,7 @@ class MainWindow(QMainWindow):
         self.runs = RunRows(feed, self)
         self.board = NoticeBoard(feed, now=now, parent=self)
         self.board.changed.connect(self._on_board_changed)
+        self.next_steps = NextSteps(feed, self)
         self.problem_rows = ProblemRows(feed, self.board, self)
         self.conversation = Conversation(feed, commands, selection, self)
 
@@ -121,9 +124,10 @@ class MainWindow(QMainWindow):
         }
 
         # places
+        self.notices = NoticeBar(self.board)
         self._bars = [
             self._add_bar("run", self.run_bar),
-            self._add_bar("notices", NoticeBar(self.board)),
+            self._add_bar("notices", self.notices),
         ]
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
@@ -172,6 +176,8 @@ class MainWindow(QMainWindow):
         )
         self.keys = PanelKeys(self._frame)
         self.verbs = WindowVerbs(self._frame, self.keys, commands)
+        self.row_menus = RowMenus(self._frame)
+        self.row_menus.conversation_requested.connect(self._on_conversation_requested)
         self._look = LookControl(self.actions_, self)
         self._announcer = Announcer(feed, self.runs, monotonic=clock.monotonic, parent=self)
         self._speech = Speech(self._announcer, self)
@@ -190,6 +196,7 @@ class MainWindow(QMainWindow):
         self.verbs.close_requested.connect(self.close_requested)
         self.verbs.reset_requested.connect(self._on_reset_asked)
         self._look.language_changed.connect(self.language_changed)
+        self.notices.followed.connect(self._on_notice_followed)
         self.run_bar.needs_you_pressed.connect(self.verbs.review)
         self.status_line.decisions_pressed.connect(self.verbs.show_inbox)
         feed.changed.connect(self._on_feed_changed)
@@ -323,6 +330,15 @@ class MainWindow(QMainWindow):
     def _on_board_changed(self) -> None:
         self._bars[1].setVisible(bool(self.board.shown))
         self._name_problems()
+
+    def _on_notice_followed(self, notice: Notice) -> None:
+        """Lead to the plan of a resume; nothing runs until its own button is pressed."""
+        if notice.run is not None:
+            self.selection.select_run(notice.run)
+            self.resume_requested.emit(notice.run)
+
+    def _on_conversation_requested(self) -> None:
+        self.keys.show_view("conversation")
 
     def _name_problems(self) -> None:
         n = self.problem_rows.rowCount()

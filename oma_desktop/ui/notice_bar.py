@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
 from oma_desktop.base.sentences import describe
@@ -13,6 +21,8 @@ from oma_desktop.ui import icons
 from oma_desktop.ui.labels import Label
 from oma_desktop.ui.language import Retranslated
 from oma_desktop.ui.theme import theme, theme_host
+from oma_desktop.viewmodel.feed import Notice
+from oma_desktop.viewmodel.next_steps import DECIDED, LEADS_ON
 from oma_desktop.viewmodel.notices import Heard, NoticeBoard
 
 _ICONS = {"info": "info", "warning": "warning", "error": "error"}
@@ -26,14 +36,23 @@ def notice_text(heard: Heard) -> str:
     return tr("{text} ({n} times)", text=text, n=heard.times) if heard.times > 1 else text
 
 
+def link_text(notice: Notice) -> str:
+    """Return what a notice offers; an empty text where it only tells."""
+    if notice.run is None or notice.code not in LEADS_ON:
+        return ""
+    return tr("Resume…") if notice.code == DECIDED else tr("Review")
+
+
 class NoticeLine(QFrame):
     """One notice: icon, sentence, close."""
 
     closed = Signal(object)  # number
+    followed = Signal(object)  # Heard
 
     def __init__(self, heard: Heard, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._number = heard.number
+        self._heard = heard
         level = heard.notice.level if heard.notice.level in _ICONS else "info"
         look = theme()
         self.setProperty("notice", level)
@@ -44,6 +63,10 @@ class NoticeLine(QFrame):
         picture.setPixmap(icons.icon_pixmap(_ICONS[level], size, _ROLES[level], ratio))
         self._text = text = Label(text=notice_text(heard), wrap=True, selectable=True)
         text.setToolTip(heard.notice.code)
+        self.link = QPushButton(link_text(heard.notice))
+        self.link.setProperty("kind", "link")
+        self.link.setVisible(bool(self.link.text()))
+        self.link.clicked.connect(self._on_link_clicked)
         close = QToolButton()
         close.setIcon(icons.icon("clear"))
         close.setToolTip(tr("Close; it stays in Problems"))
@@ -54,14 +77,20 @@ class NoticeLine(QFrame):
         row.setSpacing(8)
         row.addWidget(picture, alignment=Qt.AlignmentFlag.AlignTop)
         row.addWidget(text, 1)
+        row.addWidget(self.link, alignment=Qt.AlignmentFlag.AlignTop)
         row.addWidget(close, alignment=Qt.AlignmentFlag.AlignTop)
         self.setAccessibleName(text.text())
 
     def height_at(self, width: int) -> int:
         """Return the height this notice needs at a width."""
         look = theme()
-        room = max(look.px(160), width - look.px(12 + 16 + 8 + 8 + 32))
+        link = self.link.sizeHint().width() + look.px(8) if self.link.text() else 0
+        room = max(look.px(160), width - look.px(12 + 16 + 8 + 8 + 32) - link)
         return max(self._text.heightForWidth(room), look.px(22)) + look.px(12)
+
+    def _on_link_clicked(self) -> None:
+        self.closed.emit(self._number)
+        self.followed.emit(self._heard.notice)
 
     def _on_close_clicked(self) -> None:
         self.closed.emit(self._number)
@@ -69,6 +98,8 @@ class NoticeLine(QFrame):
 
 class NoticeBar(Retranslated):
     """Shows what the board has in sight; takes no room when there is nothing."""
+
+    followed = Signal(object)  # Notice whose link was pressed
 
     def __init__(self, board: NoticeBoard, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -91,6 +122,7 @@ class NoticeBar(Retranslated):
         for line in self._lines:
             self._column.addWidget(line)
             line.closed.connect(self._board.close)
+            line.followed.connect(self.followed)
         self._fit()
 
     @override

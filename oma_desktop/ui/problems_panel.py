@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -105,6 +105,11 @@ def place_text(row: ProblemRow) -> str:
     return f"{name}: {row.where}" if row.where and name else name or row.where
 
 
+def problem_line(row: ProblemRow) -> str:
+    """Return a problem as one line to copy: code, sentence, place."""
+    return f"{row.code}: {problem_sentence(row)} {place_text(row)}".strip()
+
+
 class ProblemsPanel(Retranslated):
     """A list of problems; Enter selects the run, Ctrl+C copies sentence and code."""
 
@@ -169,15 +174,6 @@ class ProblemList(QTableView):
         self.horizontalHeader().hide()
         self.verticalHeader().hide()
         self.verticalHeader().setMinimumSectionSize(16)
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        row = self.currentIndex().data(Role.ROW)
-        if event.matches(QKeySequence.StandardKey.Copy) and isinstance(row, ProblemRow):
-            text = f"{row.code}: {problem_sentence(row)} {place_text(row)}"
-            QGuiApplication.clipboard().setText(text.strip())
-            return
-        super().keyPressEvent(event)
 
 
 def _read(row: ProblemRow, _column: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 from typing_extensions import override
 
 from oma_desktop.base.text import tr
@@ -176,45 +176,3 @@ class _Check(QWidget):
         self._picture.show_state({True: "saved", False: "savederror", None: "waiting"}[ok])
         self._text.setText({True: yes, False: no, None: unknown}[ok])
         self._text.set_role({True: "state.done.text", False: "danger.text", None: "text.muted"}[ok])
-
-
-class Context(QWidget):
-    """What stands beside the request but is not bound by the hash."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(20, 10, 20, 12)
-        self._column.setSpacing(6)
-        self._rows: list[QWidget] = []
-
-    def refresh(self, row: RequestRow, similar: tuple[int, int]) -> None:
-        """Show reason, title of the task, and earlier decisions on the same tool."""
-        for old in self._rows:
-            old.hide()
-            old.deleteLater()
-        self._rows = []
-        reason = row.request.reason
-        self._add(tr("Reason from the gate"), plain(reason) if reason else tr("none given"))
-        if row.request.task_title:
-            self._add(tr("Title of the task"), plain(row.request.task_title))
-        if row.run is not None and row.run.goal:
-            self._add(tr("Goal of the run"), plain(row.run.goal))
-        approved, rejected = similar
-        if approved or rejected:
-            self._add(
-                tr("Similar decisions"),
-                tr("{a} approved, {r} rejected", a=approved, r=rejected),
-            )
-
-    def _add(self, label: str, value: str) -> None:
-        line = QWidget()
-        row = QHBoxLayout(line)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(12)
-        name = Text(label, use="secondary", role="text.muted")
-        name.setFixedWidth(theme().px(132))
-        row.addWidget(name, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(Text(value, use="secondary", wrap=True), 1)
-        self._column.addWidget(line)
-        self._rows.append(line)

@@ -10,6 +10,8 @@ from typing import Final
 from PySide6.QtCore import QObject, Signal
 
 from oma_desktop.viewmodel.feed import Feed, Notice
+from oma_desktop.viewmodel.next_steps import LEADS_ON
+from oma_desktop.viewmodel.verbs import Why, verbs_for
 
 MAX_SHOWN: Final = 2
 _MAX_KEPT: Final = 200
@@ -41,7 +43,10 @@ class NoticeBoard(QObject):
         self._heard: list[Heard] = []
         self._open: set[int] = set()
         self._next = 1
+        self._feed = feed
         feed.notice.connect(self._on_feed_notice)
+        feed.live_changed.connect(self._take_back_offers)
+        feed.changed.connect(self._take_back_offers)
 
     @property
     def shown(self) -> tuple[Heard, ...]:
@@ -57,6 +62,19 @@ class NoticeBoard(QObject):
         """Take a notice out of sight; it stays in Problems."""
         self._open.discard(number)
         self.changed.emit()
+
+    def _take_back_offers(self) -> None:
+        """An offer to resume is over when the run goes on or can no longer be resumed."""
+        over = {
+            h.number
+            for h in self._heard
+            if h.number in self._open
+            and h.notice.code in LEADS_ON
+            and verbs_for(self._feed, h.notice.run).restore is not Why.FREE
+        }
+        if over:
+            self._open -= over
+            self.changed.emit()
 
     def _on_feed_notice(self, notice: Notice) -> None:
         same = next((h for h in self._heard if h.notice == notice), None)

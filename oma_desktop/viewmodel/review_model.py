@@ -7,11 +7,13 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal
 
 from oma_desktop.base.clock import Clock
+from oma_desktop.model.view import ConversationView, MessageView, RunRef
 from oma_desktop.viewmodel.approvals import Group, Inbox, RequestKey, RequestRow
 from oma_desktop.viewmodel.commands import Commands
 from oma_desktop.viewmodel.feed import DecisionOutcome, Feed
 from oma_desktop.viewmodel.review import UNDO_S, Docket, Review, Reviewer, Verdict
 
+N_MESSAGES = 3
 TICK_MS = 100
 """How often a window must call `ReviewModel.tick`."""
 
@@ -52,6 +54,7 @@ class ReviewModel(QObject):
 
     moved = Signal()
     changed = Signal()
+    messages_read = Signal()
 
     def __init__(
         self,
@@ -81,8 +84,10 @@ class ReviewModel(QObject):
         self._undo_s = min(max(undo_s, 0.0), 30.0)
         self.review = self._begin(row)
         self._last_face: tuple[object, ...] = ()
+        self._messages: tuple[MessageView, ...] | None = None
         inbox.changed.connect(self._on_inbox_changed)
         feed.decided.connect(self._on_feed_decided)
+        feed.conversation_loaded.connect(self._on_feed_conversation_loaded)
 
     def _begin(self, row: RequestRow) -> Review:
         return Review(
@@ -131,6 +136,7 @@ class ReviewModel(QObject):
             return False
         self.review.leave()
         self.review = self._begin(row)
+        self._messages = None
         self.moved.emit()
         self._announce()
         return True
@@ -154,17 +160,51 @@ class ReviewModel(QObject):
         )
 
     @property
-    def similar(self) -> tuple[int, int]:
-        """How many earlier requests of this tool (or kind) were approved and rejected."""
+    def similar_rows(self) -> tuple[RequestRow, ...]:
+        """The decided requests of this tool (or kind), newest first."""
         shown = self.review.shown.request
-        states = [
-            row.request.state
+        return tuple(
+            row
             for row in self._inbox.rows()
             if row.group is Group.DECIDED
             and row.request.scope == shown.scope
             and row.request.tool == shown.tool
-        ]
+        )
+
+    @property
+    def similar(self) -> tuple[int, int]:
+        """How many of them were approved and rejected."""
+        states = [row.request.state for row in self.similar_rows]
         return states.count("approved"), states.count("rejected")
+
+    # -- what was said before ----------------------------------------------------------------------
+
+    @property
+    def can_read_messages(self) -> bool:
+        """Whether a conversation belongs to this request."""
+        shown = self.review.shown
+        return shown.run is not None and shown.request.task_id is not None
+
+    @property
+    def messages(self) -> tuple[MessageView, ...] | None:
+        """The last messages before the request, or None as long as they were not read."""
+        return self._messages
+
+    def read_messages(self) -> None:
+        """Ask for them; `messages_read` comes when they are there."""
+        shown = self.review.shown
+        if shown.run is not None and shown.request.task_id is not None:
+            ref = RunRef(shown.key.store, shown.run.key)
+            self._commands.load_conversation(ref, shown.request.task_id)
+
+    def _on_feed_conversation_loaded(self, loaded: tuple[RunRef, ConversationView]) -> None:
+        ref, view = loaded
+        shown = self.review.shown
+        run = shown.run
+        mine = run is not None and ref == RunRef(shown.key.store, run.key)
+        if mine and view.task_id == shown.request.task_id:
+            self._messages = view.messages[-N_MESSAGES:]
+            self.messages_read.emit()
 
     # -- what the window reports -----------------------------------------------------------------
 
@@ -229,6 +269,7 @@ class ReviewModel(QObject):
         self.review.leave()
         self._inbox.changed.disconnect(self._on_inbox_changed)
         self._feed.decided.disconnect(self._on_feed_decided)
+        self._feed.conversation_loaded.disconnect(self._on_feed_conversation_loaded)
 
     def tick(self) -> None:
         """Look at the clock: send what is due, let the window show reasons and seconds."""

@@ -60,7 +60,8 @@ async def test_the_sample_suspends_is_approved_and_finishes(bench, tmp_path):
     assert started.count("call_let_2") == 1
     assert len(started) == len(set(started))
     assert only_run(bench).n_done == 12
-    assert not bench.notices
+    assert [n.code for n in bench.notices] == ["DECISION_RECORDED_RESUME"], "offered, not done"
+    assert bench.window.board.shown == (), "the offer goes when it is taken"
 
 
 async def test_no_task_at_work_reads_ready_to_start(bench, tmp_path):

@@ -8,9 +8,16 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
-from oma_desktop.model.view import Effect, OwnerKind
+from oma_desktop.model.view import (
+    BlockView,
+    ConversationView,
+    Effect,
+    MessageView,
+    OwnerKind,
+    RunRef,
+)
 from oma_desktop.model.visible_json import draw
 from oma_desktop.ui.approval_inbox import InboxPanel
 from oma_desktop.ui.approval_review import ReviewWindow
@@ -20,6 +27,7 @@ from oma_desktop.viewmodel.review_paper import text_value
 from tests.ui.review_pages import ReviewPage
 from tests.viewmodel.review_world import (
     CASES,
+    STORE,
     World,
     approved,
     from_document,
@@ -577,3 +585,59 @@ def test_the_whole_hash_is_in_the_accessible_name(review):
 def test_events_of_other_windows_are_no_activation(review):
     page = review(request("a"), by_user=False)
     assert not page.window._is_deliberate(QEvent(QEvent.Type.KeyRelease))
+
+
+# -- report and context ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"hash_matches": False}, ("hashRecomputedSame", False)),
+        ({"matches_checkpoint": False}, ("sameAsInCheckpoint", False)),
+    ],
+)
+def test_c7_a_request_that_does_not_add_up_offers_only_a_report(review, change, said):
+    page = review(request("a", **change))
+    page.read()
+    page.wait(2)
+    assert page.bar in {Bar.HASH, Bar.CHECKPOINT}
+    assert not page.window.footer.reject.isEnabled()
+    notice = page.window.notice
+    assert notice._link.text() == "Copy report"
+    notice._link.click()
+    report = json.loads(QGuiApplication.clipboard().text())
+    assert report[said[0]] is said[1]
+    assert report["content"]["toolName"] == "send_letter"
+    assert notice._link.text() == "Report copied"
+    assert page.decided == []
+
+
+def test_the_last_messages_are_read_when_asked_for(review):
+    page = review(request("a"))
+    context = page.window.context
+    assert context.messages.text() == "last 3 messages"
+    asked = page.world.commands.conversations
+    assert asked == []
+    context.messages.click()
+    ref = RunRef(STORE, "__oma_checkpoint__/q3-supply-risk/latest")
+    assert asked == [(ref, "t10")]
+    blocks = [BlockView("text", f"<b>{i}</b>\u202e said", 9) for i in range(5)]
+    messages = tuple(MessageView("assistant", 1, (block,)) for block in blocks)
+    page.world.feed.conversation_loaded.emit(
+        (ref, ConversationView("t10", "writer", messages, "in_flight"))
+    )
+    shown = [w.text() for w in context.findChildren(QLabel) if not w.isHidden()]
+    assert [t for t in shown if "said" in t] == [f"<b>{i}</b><U+202E> said" for i in (2, 3, 4)]
+    context.messages.click()
+    assert not any("said" in w.text() for w in context.findChildren(QLabel) if w.isVisible())
+
+
+def test_similar_decisions_unfold(review):
+    page = review(request("a"), approved(request("b")), approved(request("c"), verdict="rejected"))
+    context = page.window.context
+    context.similar.click()
+    page.painted()
+    shown = [w.text() for w in context.findChildren(QLabel) if w.isVisible()]
+    assert sum("q3-supply-risk" in text and "operator-2" in text for text in shown) == 2
+    assert context.similar.text() == "hide"

@@ -13,6 +13,7 @@ from oma_desktop.model.view import (
     Effect,
     Owner,
     OwnerKind,
+    RunRef,
     RunState,
     RunView,
     StoreView,
@@ -50,6 +51,7 @@ class ScriptedCommands:
 
     decided: list[DecisionIntent] = field(default_factory=list)
     resumed: list[ResumeIntent] = field(default_factory=list)
+    conversations: list[tuple[RunRef, str]] = field(default_factory=list)
     looks: int = 0
 
     def decide(self, intent: DecisionIntent) -> None:
@@ -57,6 +59,9 @@ class ScriptedCommands:
 
     def resume(self, intent: ResumeIntent) -> None:
         self.resumed.append(intent)
+
+    def load_conversation(self, run: RunRef, task_id: str) -> None:
+        self.conversations.append((run, task_id))
 
     def look_again(self) -> None:
         self.looks += 1

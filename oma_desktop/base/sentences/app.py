@@ -16,6 +16,23 @@ SENTENCES = {
         N_("The run goes on. What happened since the last save would be lost in a crash."),
         N_("Make room or fix the folder's rights; the next step saves again."),
     ),
+    "DECISION_RECORDED_RESUME": Sentence(
+        N_("The decision on {run} is recorded, and nothing else there waits for you."),
+        hint=N_("The run goes on when it is resumed."),
+    ),
+    "RUN_INTERRUPTED": Sentence(
+        N_("{run} stopped without an end."),
+        hint=N_("Everything saved is kept. See what a resume would do."),
+    ),
+    "RUNS_INTERRUPTED": Sentence(
+        N_("{n} runs stopped without an end."),
+        hint=N_("Everything saved is kept. See what a resume would do."),
+    ),
+    "NOTES_NOT_SAVED": Sentence(
+        N_("Your notes could not be saved to {path}."),
+        N_("They are kept until this program ends."),
+        N_("Make room or fix the rights of that folder."),
+    ),
     "PICTURE_NOT_SAVED": Sentence(
         N_("The picture could not be saved to {path}."),
         hint=N_("Choose a folder that can be written."),
