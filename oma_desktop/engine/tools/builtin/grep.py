@@ -51,8 +51,13 @@ def _start(search: Search, limit_s: float) -> tuple[SpawnProcess, Connection]:
     ours, theirs = context.Pipe(duplex=False)
     arguments = (search, theirs, int(limit_s) + 5)
     process = context.Process(target=serve, args=arguments, name="oma-search", daemon=True)
-    process.start()
-    theirs.close()
+    try:
+        process.start()
+    except OSError as error:
+        ours.close()
+        raise Refusal("NOT_STARTED", f"The search could not be started: {error}") from error
+    finally:
+        theirs.close()
     return process, ours
 
 
