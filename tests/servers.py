@@ -59,7 +59,16 @@ class RedisServer:
     def start(self) -> None:
         program = redis_program()
         assert program
-        command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+        command = [
+            *dies_with_us("KILL"),
+            program,
+            "--port",
+            str(self.port),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+        ]
         command += ["--dir", str(self._folder), "--appendfsync", "always", *self._options]
         with (self._folder / "redis.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -159,11 +168,15 @@ class PostgresServer:
         folder = postgres_folder()
         assert folder
         command = [str(folder / program), *map(str, arguments)]
-        return (
-            ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", *command]
-            if os.geteuid() == 0
-            else command
-        )
+        if os.geteuid() == 0:
+            user = ["--reuid=postgres", "--regid=postgres", "--init-groups"]
+            return [*dies_with_us("QUIT"), *user, *command]
+        return [*dies_with_us("QUIT"), *command]
+
+
+def dies_with_us(signal: str) -> list[str]:
+    """Let a program end with this process, also when this one is killed."""
+    return ["setpriv", f"--pdeathsig={signal}"] if shutil.which("setpriv") else []
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes], ready=lambda: True) -> None:

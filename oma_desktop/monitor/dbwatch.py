@@ -101,10 +101,19 @@ class DatabaseWatch:
         """Look at the next turn, also without a notice."""
         self._asked = True
 
-    async def close(self) -> None:
-        """End; returns when no turn is under way any more, after three seconds in any case."""
+    @property
+    def ended(self) -> bool:
+        """Whether no turn is under way any more and the connections are closed."""
+        return self._ended.is_set()
+
+    def stop(self) -> None:
+        """Begin no further turn."""
         self._closed = True
         self.follower.close()
+
+    async def close(self) -> None:
+        """Stop and wait for the turn that is under way, three seconds at most."""
+        self.stop()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._ended.wait(), CLOSE_S)
 

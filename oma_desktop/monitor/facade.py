@@ -102,6 +102,7 @@ class Monitor:
         self._files: set[str] = set()
         self._followers: dict[str, Follower] = {}
         self._databases: dict[str, DatabaseWatch] = {}
+        self._leaving: list[DatabaseWatch] = []
         self._n_silent = 0
         self._heard = False
         self._closed = False
@@ -145,7 +146,8 @@ class Monitor:
         """Follow a file, folder or database no longer; nothing in it changes."""
         watch = self._databases.pop(path, None)
         if watch is not None:
-            self._spawn(watch.close(), f"unwatch {path}")
+            self._leaving = [w for w in self._leaving if not w.ended] + [watch]
+            watch.stop()
             self._drop(path)
             return
         path = os.path.abspath(path)  # noqa: PTH100
@@ -213,7 +215,7 @@ class Monitor:
             root.scan.close()
         for follower in self._followers.values():
             follower.close()
-        await asyncio.gather(*(watch.close() for watch in self._databases.values()))
+        await asyncio.gather(*(w.close() for w in (*self._databases.values(), *self._leaving)))
         await self._watcher.close()
         await self._reader.close()
 
