@@ -9,7 +9,7 @@ from typing import Final
 
 from oma_desktop.model.errors import Conflict
 from oma_desktop.store.address import StoreAddress
-from oma_desktop.store.atomic import write_failed
+from oma_desktop.store.atomic import write_atomic, write_failed
 from oma_desktop.store.origin import Origin
 
 RUN_ID: Final = "sample"
@@ -34,7 +34,8 @@ def unpack_sample(folder: Path | None) -> tuple[Path, Origin]:
         _refuse_foreign(place, files)
         place.mkdir(parents=True, exist_ok=True)
         for path, data in files.items():
-            path.write_bytes(data)
+            if not path.exists():  # whole or not at all: a kill here must not spoil the folder
+                write_atomic(path, data)
         (place / EFFECTS_FILE).touch()
     except OSError as error:
         raise write_failed(error, place) from error

@@ -4,6 +4,7 @@ import json
 import sys
 from collections import Counter
 from importlib import resources
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -144,6 +145,19 @@ def test_unpacking_twice_is_fine_and_a_changed_file_is_not(tmp_path):
     (place / "run.yaml").write_text("changed")
     with pytest.raises(Conflict):
         unpack_sample(place)
+
+
+def test_a_kill_while_unpacking_does_not_spoil_the_folder(tmp_path, monkeypatch):
+    def killed(_self, _data):
+        raise KeyboardInterrupt
+
+    # Nothing may write a file of the sample in place: a kill would leave a part of it for good.
+    monkeypatch.setattr(Path, "write_bytes", killed)
+    place, _ = unpack_sample(tmp_path / "new")
+    written = (place / "script.json").stat()
+    unpack_sample(place)
+    again = (place / "script.json").stat()
+    assert (written.st_ino, written.st_mtime_ns) == (again.st_ino, again.st_mtime_ns)
 
 
 def test_the_sample_is_what_it_promises():
