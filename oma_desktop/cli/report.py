@@ -8,6 +8,7 @@ from unicodedata import east_asian_width
 from oma_desktop.base.sentences import catalogue
 from oma_desktop.base.text import N_, tr
 from oma_desktop.cli.output import Exit, Output, sentence_of
+from oma_desktop.engine.attempt_run import RUN_END_NOT_SAVED
 from oma_desktop.engine.bus import ProgressEvent
 from oma_desktop.engine.launch import Prepared
 from oma_desktop.model.json_value import JsonObject
@@ -34,7 +35,9 @@ _TASK_WORDS: Final = {
 
 
 def exit_code(result: TeamRunResult) -> Exit:
-    """Map a status to the exit codes of product.md 5."""
+    """Map a status to the exit codes of product.md 5; a run whose end is not saved failed."""
+    if RUN_END_NOT_SAVED in result.warnings:
+        return Exit.FAILED
     return {"ok": Exit.OK, "suspended": Exit.SUSPENDED}.get(result.status.code, Exit.FAILED)
 
 

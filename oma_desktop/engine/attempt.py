@@ -52,7 +52,6 @@ class Attempt:
     chooser: AgentChooser
     writer: CheckpointWriter | None
 
-    async def save(self, boundary: str) -> None:
-        """Best effort; nothing without a checkpoint."""
-        if self.writer is not None:
-            await self.writer.save(boundary)
+    async def save(self, boundary: str) -> bool:
+        """Best effort; nothing without a checkpoint. False when it failed, which was announced."""
+        return self.writer is None or await self.writer.save(boundary)

@@ -26,12 +26,12 @@ from oma_desktop.engine.scheduling import AgentChooser, check_requirements
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.grants import granted
 from oma_desktop.model.errors import Locked
-from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import AgentRunResult, RunStatus, TeamRunResult
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions
 from oma_desktop.store.checkpoint import Checkpoint
 
 SYNTHESIS_NOT_AVAILABLE = "SYNTHESIS_NOT_AVAILABLE"
+RUN_END_NOT_SAVED = "RUN_END_NOT_SAVED"
 
 
 def run_agent(*, clock: Clock, bus: EventBus, supervisor: Supervisor) -> Execute:
@@ -129,8 +129,7 @@ class AttemptRun:
 
     async def only_end(self, status: RunStatus, by: str) -> TeamRunResult:
         """Save that the run ended without running anything."""
-        self._state.end = self._end_fact(status, by)
-        await self._attempt.save("run_ended")
+        await self._save_end(status, by)
         self._control.close()
         return team_result(self._state, status)
 
@@ -140,8 +139,7 @@ class AttemptRun:
         if self._state.mode == "runTeam" and status.code == "ok":
             self._state.warnings.append(SYNTHESIS_NOT_AVAILABLE)
             self._services.bus.emit("warning", data={"code": SYNTHESIS_NOT_AVAILABLE})
-        self._state.end = self._end_fact(status, by)
-        await self._attempt.save("run_ended")
+        await self._save_end(status, by)
         if stop is not None and status.code != "suspended":
             self._skip_the_rest(stop)
         self._announce("run_end", status.code)
@@ -165,8 +163,13 @@ class AttemptRun:
         self._control.ask(fatal(error))
         self._token.stop(StopReason.CANCEL)
 
-    def _end_fact(self, status: RunStatus, by: str) -> JsonObject:
-        return {"status": status.code, "at": to_ms_iso(self._services.clock.now()), "by": by}
+    async def _save_end(self, status: RunStatus, by: str) -> None:
+        """The last save. Nothing tries it again: a failure belongs to the result."""
+        at = to_ms_iso(self._services.clock.now())
+        self._state.end = {"status": status.code, "at": at, "by": by}
+        if not await self._attempt.save("run_ended"):
+            self._state.warnings.append(RUN_END_NOT_SAVED)
+            self._services.bus.emit("warning", data={"code": RUN_END_NOT_SAVED})
 
     def _announce(self, event: str, status: str | None = None) -> None:
         identity = self._state.identity

@@ -66,9 +66,8 @@ class CheckpointWriter:
                 await self._write(boundary)
             except StoreError as error:
                 self._last_ok = False
-                self._bus.emit(
-                    "error", data={"kind": SAVE_FAILED, "code": error.code, "error": str(error)}
-                )
+                said = {"kind": SAVE_FAILED, "code": error.code, "error": str(error)}
+                self._bus.emit("error", data={**error.facts, **said})
             else:
                 self._last_ok = True
             return self._last_ok

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from oma_desktop.model.errors import WriteFailed
+from oma_desktop.store import filestore
+from oma_desktop.store.atomic import write_atomic
 from tests.cli.conftest import CASES
 from tests.cli.files import script, tasks, trial, write
 
@@ -289,3 +292,21 @@ def test_retry_failed_is_shown_before_and_done_after(cli, tmp_path):
     assert [t["taskTitle"] for t in again] == ["A", "B"]
     assert cli("restore", "--store", store, "--json").code == 1
     assert cli("restore", "--store", store, "--retry-failed", "--json").code == 0
+
+
+def test_a_run_whose_end_cannot_be_saved_is_not_exit_0(cli, tmp_path, monkeypatch):
+    def full_at_the_end(path, data, **options):
+        whole = b"".join(data)
+        if b'\\"end\\"' in whole:
+            raise WriteFailed("STORE_NO_SPACE", path=str(path), reason="no room")
+        return write_atomic(path, whole, **options)
+
+    monkeypatch.setattr(filestore, "write_atomic", full_at_the_end)
+    store = tmp_path / "checkpoint.json"
+    done = cli("run", *trial(tmp_path, "A"), "--store", store, "--json")
+    assert done.code == 1
+    assert done.json["success"] is True
+    assert done.json["warnings"] == ["RUN_END_NOT_SAVED"]
+    assert "The end of this run is not saved." in done.err
+    assert f"{store} still holds the last saved state. (no room)" in done.err
+    assert "{" not in done.err

@@ -125,6 +125,14 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("A reviewer rejected what the run was about to do."),
         N_("What was finished before is kept; the remaining tasks were skipped."),
     ),
+    "RUN_END_NOT_SAVED": Sentence(
+        N_("The end of this run is not saved."),
+        N_(
+            "The store shows an earlier moment. What was done after it is missing there, and tool "
+            "calls made after it can run a second time without being listed."
+        ),
+        N_("Keep this output, and look at what the run did before you restore it."),
+    ),
     "SYNTHESIS_NOT_AVAILABLE": Sentence(
         N_("The tasks are done, but this version cannot write the summary of a team run yet."),
         N_("All results are kept."),

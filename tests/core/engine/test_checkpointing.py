@@ -127,6 +127,35 @@ async def test_a_failing_save_is_told_and_the_run_goes_on():
         ("checkpoint_save_failed", "STORE_WRITE_FAILED")
     }
     assert world.statuses() == {"A": "completed", "B": "completed"}, "the next save has it all"
+    assert result.warnings == ()
+
+
+async def test_a_run_whose_last_save_fails_says_so_in_its_result():
+    async def work(world, _agent, _job):
+        world.store.fail = True
+        return ok()
+
+    world = RunWorld(work=work)
+    result = await world.run(spec("A"))
+    assert result.success
+    assert result.warnings == ("RUN_END_NOT_SAVED",)
+    assert [e.data["code"] for e in world.of("warning")] == ["RUN_END_NOT_SAVED"]
+
+
+async def test_a_failed_save_is_told_with_the_facts_its_sentence_needs():
+    async def work(world, _agent, _job):
+        world.store.on_save = full
+        return ok()
+
+    def full(_document):
+        raise WriteFailed("STORE_NO_SPACE", path="/there/c.json", reason="no room")
+
+    world = RunWorld(work=work)
+    await world.run(spec("A"))
+    facts = world.of("error")[0].data
+    assert (facts["code"], facts["path"], facts["reason"]) == (
+        "STORE_NO_SPACE", "/there/c.json", "no room"
+    )  # fmt: skip
 
 
 class Slow:
