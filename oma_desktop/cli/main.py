@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -108,10 +107,6 @@ def run(arguments: Sequence[str]) -> int:
     except OmaError as error:
         output.error(error)
         return exit_of(error)
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.OK
     except KeyboardInterrupt:
         return Exit.STOPPED
     except SystemExit as end:  # argparse after --help and --version

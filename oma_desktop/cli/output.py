@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import IntEnum
 from typing import Final, TextIO
 
@@ -49,7 +51,12 @@ def exit_of(error: OmaError) -> Exit:
 
 
 class Output:
-    """Writes for one command. With `as_json`, stdout gets exactly one document."""
+    """Writes for one command. With `as_json`, stdout gets exactly one document.
+
+    A reader that goes away (`| head`) ends the output, never the command, whose exit code stays
+    true. A document or line that cannot be written for another reason raises WriteFailed
+    OUTPUT_NOT_WRITTEN; what is said beside it on stderr is dropped then.
+    """
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -63,16 +70,19 @@ class Output:
         text = _IN_JSON.sub(_escape, json.dumps(plain, ensure_ascii=False, indent=2))
         if _printable(text, sys.stdout.encoding) != text:
             text = json.dumps(plain, indent=2)
-        _write(sys.stdout, text)
+        _give(text)
 
     def line(self, text: str = "") -> None:
         """Print one line of plain output; nothing with --json. What is no plain text is escaped."""
         if not self.as_json:
-            _write(sys.stdout, harmless(text))
+            _give(harmless(text))
 
     def note(self, text: str) -> None:
         """Say something beside the result, as one line: progress, places, warnings."""
-        _write(sys.stderr, harmless(text))
+        try:
+            _write(sys.stderr, harmless(text))
+        except OSError:
+            silence(sys.stderr)
 
     def error(self, error: OmaError) -> None:
         """Say one clear line: what is wrong, where, what to do; with --json also the document."""
@@ -80,7 +90,8 @@ class Output:
         place = str(error.facts.get("path") or error.facts.get("where") or "")
         self.note(tr("oma-desktop: {message}", message=placed(message, place)))
         if self.as_json:
-            self.document({"error": _error_document(error)})
+            with suppress(WriteFailed):  # the first error is the one that counts
+                self.document({"error": _error_document(error)})
 
 
 def placed(message: str, place: str) -> str:
@@ -149,6 +160,24 @@ def harmless(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
+
+
+def silence(stream: TextIO) -> None:
+    """Send the rest of a stream nowhere: also what it still holds, which would fail at exit."""
+    with suppress(OSError):  # not backed by a file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def _give(text: str) -> None:
+    try:
+        _write(sys.stdout, text)
+    except BrokenPipeError:
+        silence(sys.stdout)
+    except OSError as error:
+        silence(sys.stdout)
+        raise WriteFailed("OUTPUT_NOT_WRITTEN", reason=error.strerror or "?") from error
 
 
 def _write(out: TextIO, text: str) -> None:

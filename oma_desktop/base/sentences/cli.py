@@ -59,6 +59,11 @@ SENTENCES = {
         N_("The window needs the system library {name}, which is not installed."),
         hint=N_("On Debian and Ubuntu: apt-get install {package}"),
     ),
+    "OUTPUT_NOT_WRITTEN": Sentence(
+        N_("The output could not be written: {reason}."),
+        N_("What the command did is done; only its answer is missing."),
+        N_("Look with `oma-desktop inspect` once the output has a place to go."),
+    ),
     "UNEXPECTED": Sentence(
         N_("Something unexpected happened inside the program: {kind}: {detail}"),
         hint=N_("Set OMA_DESKTOP_DEBUG=1 and run it again to see where."),
