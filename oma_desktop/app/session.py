@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from oma_desktop.app.embedded import EmbeddedRuns
+from oma_desktop.app.pictures import Pictures
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
@@ -65,8 +66,14 @@ class Session:
         self._watched: list[str] = []
         self._speed = speed
         self._closed = False
+        self._pictures = Pictures(feed)
         self._monitor = Monitor(
-            clock, supervisor, lanes, feed.put, feed.drop, self._on_monitor_notice
+            clock,
+            supervisor,
+            lanes,
+            self._pictures.put,
+            self._pictures.drop,
+            self._on_monitor_notice,
         )
         self._runs = EmbeddedRuns(feed, self._monitor.hint, now=clock.now)
         self._launcher = Launcher(
@@ -278,4 +285,5 @@ class Session:
         self._closed = True
         late = await self._runs.suspend_all(SUSPEND_S)
         await self._monitor.close()
+        self._pictures.close()
         return late

@@ -239,7 +239,7 @@ class RunView:
     @property
     def n_done(self) -> int:
         """Tasks that are done or replaced by others that are."""
-        return sum(t.state is TaskState.DONE for t in self.tasks)
+        return [t.state for t in self.tasks].count(TaskState.DONE)
 
 
 @dataclass(frozen=True, slots=True)

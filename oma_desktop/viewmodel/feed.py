@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal
@@ -86,8 +87,13 @@ class Feed(QObject):
 
     def put(self, view: StoreView) -> None:
         """Replace the picture of one store; equal pictures are not announced."""
-        self._read[view.path] = view
-        self._show({view.path})
+        self.put_all((view,))
+
+    def put_all(self, views: Iterable[StoreView]) -> None:
+        """Replace the pictures of several stores and announce them together."""
+        new = {view.path: view for view in views}
+        self._read.update(new)
+        self._show(new)
 
     def drop(self, path: str) -> None:
         """Forget a store that is no longer watched."""
@@ -118,10 +124,13 @@ class Feed(QObject):
         if self._live != old:
             self.live_changed.emit()
 
-    def _show(self, paths: set[str]) -> None:
+    def _show(self, paths: Iterable[str]) -> None:
         changed = set()
-        for path in paths & self._read.keys():
-            view = with_begun(self._read[path], self._begun)
+        for path in paths:
+            read = self._read.get(path)
+            if read is None:
+                continue
+            view = with_begun(read, self._begun)
             if self._stores.get(path) != view:
                 self._stores[path] = view
                 changed.add(path)

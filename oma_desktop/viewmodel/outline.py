@@ -32,6 +32,10 @@ from oma_desktop.viewmodel.selection import Selection
 
 Index = QModelIndex | QPersistentModelIndex
 PLAN_ORDER: Final = -1
+# made once: a tree asks for every row it lays out, and joining flags costs more than the answer
+_OPENS: Final = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+_LEAF: Final = _OPENS | Qt.ItemFlag.ItemNeverHasChildren
+_CALL_PARTS: Final = 4
 
 
 class _Node:
@@ -226,9 +230,10 @@ class OutlineModel(QAbstractItemModel):
 
     @override
     def flags(self, index: Index) -> Qt.ItemFlag:
-        if self.row_at(index) is None:
+        node = self._nodes.get(index.internalId()) if index.isValid() else None
+        if node is None:
             return Qt.ItemFlag.NoItemFlags
-        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        return _LEAF if len(node.key) == _CALL_PARTS else _OPENS
 
     @override
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

@@ -101,14 +101,15 @@ def run_row(store: StoreView, run: RunView, *, suspending: bool = False) -> RunR
     state = RunState.SUSPENDING if suspending and run.state is RunState.RUNNING else run.state
     heard = run.saved_at or store.modified_at
     owner = run.owner or store.owner
+    states = tuple([t.state for t in run.tasks])
     ended = run.end.at if run.end is not None and run.end.at is not None else heard
     return RunRow(
         ref=RunRef(store.path, run.key),
         name=run_name(store, run),
         state=state,
         group=group_of(run),
-        tasks=tuple(t.state for t in run.tasks),
-        n_done=run.n_done,
+        tasks=states,
+        n_done=states.count(TaskState.DONE),
         n_waiting=run.n_open_approvals,
         heard_at=heard,
         started_at=run.started_at,
