@@ -92,7 +92,7 @@ class ReviewWindow(QWidget):
         self._lay_out()
         self._connect()
         self._show_request()
-        self.resize(theme().px(1080), theme().px(736))
+        self.resize(theme().px(1080), theme().px(768))
         self.setMinimumSize(480, 360)
 
     def _lay_out(self) -> None:

@@ -64,7 +64,7 @@ class NoticeLine(QFrame):
         self._text = text = Label(text=notice_text(heard), wrap=True, selectable=True)
         text.setToolTip(heard.notice.code)
         self.link = QPushButton(link_text(heard.notice))
-        self.link.setProperty("kind", "link")
+        self.link.setProperty("kind", "inline")
         self.link.setVisible(bool(self.link.text()))
         self.link.clicked.connect(self._on_link_clicked)
         close = QToolButton()

@@ -103,7 +103,8 @@ class Context(QWidget):
     # -- lines -------------------------------------------------------------------------------------
 
     def _link(self, text: str, act: Callable[[], None]) -> QPushButton:
-        link = make_button(text, kind="link")
+        link = make_button(text, kind="inline")
+        link.setFont(theme().font("secondary"))
         link.clicked.connect(act)
         return link
 
@@ -114,10 +115,12 @@ class Context(QWidget):
         row.setSpacing(12)
         name = Text(label, use="secondary", role="text.muted")
         name.setFixedWidth(theme().px(_LABEL))
-        row.addWidget(name, 0, Qt.AlignmentFlag.AlignTop)
+        several_lines = any(isinstance(v, Text) and v.wordWrap() for v in values)
+        side = Qt.AlignmentFlag.AlignTop if several_lines else Qt.AlignmentFlag.AlignVCenter
+        row.addWidget(name, 0, side)
         for value in values:
             row.addWidget(value, int(isinstance(value, Text) and value.wordWrap()))
-        if not any(isinstance(v, Text) and v.wordWrap() for v in values):
+        if not several_lines:
             row.addStretch(1)
         self._column.addWidget(line)
         self._rows.append(line)

@@ -267,6 +267,8 @@ def make_style_sheet(theme: Theme, *, icons: Path) -> str:
         "button.height": f"{theme.height('button') - 2}px",
         "field.height": f"{theme.height('field') - 2}px",
         "field.inner": f"{theme.height('field') - 4}px",
+        # a radius above half the box, lines included, would be dropped
+        "radio.radius": f"{(_scaled(14, theme.scale) + 2) // 2}px",
         "tab.height": f"{theme.height('tab') - 2}px",
     }
     scaled = _LENGTH.sub(lambda m: f"{_scaled(int(m[1]), theme.scale)}px", text)
