@@ -6,6 +6,7 @@ notice; anything else is a bug and goes to `failure`. Nothing here edits a view.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Final
@@ -74,6 +75,7 @@ class Session:
             self._pictures.put,
             self._pictures.drop,
             self._on_monitor_notice,
+            on_scanned=feed.note_bare,
         )
         self._runs = EmbeddedRuns(feed, self._monitor.hint, now=clock.now)
         self._launcher = Launcher(
@@ -86,12 +88,13 @@ class Session:
         """Watch store files, folders, or stores in databases."""
         for path in paths:
             try:
-                self._watch(str(parse_address(path)) if is_database(path) else path)
+                self._watch(_watched(path))
             except InvalidInput as error:
                 self._feed.notice.emit(Notice("error", error.code, error.facts))
 
     def forget_path(self, path: str) -> None:
         """Stop watching; nothing on disk changes."""
+        path = _watched(path)
         self._monitor.remove(path)
         if path in self._watched:
             self._watched.remove(path)
@@ -287,3 +290,10 @@ class Session:
         await self._monitor.close()
         self._pictures.close()
         return late
+
+
+def _watched(path: str) -> str:
+    """Return the one name of a watched place; raises InvalidInput for a database that is none."""
+    if is_database(path):
+        return str(parse_address(path))
+    return os.path.abspath(path)  # noqa: PTH100 - paths of views are strings

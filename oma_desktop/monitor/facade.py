@@ -64,7 +64,8 @@ class Monitor:
     """Follows stores. All callbacks and methods run on the loop; none of them blocks it.
 
     `on_view` gets every new picture, `on_gone` the path of a store that is not followed any more,
-    `on_notice` what a person should know once (WatchUnavailable, or a folder too big).
+    `on_notice` what a person should know once (WatchUnavailable, or a folder too big), `on_scanned`
+    a folder that was walked through and holds no store.
     Invariant: after `close` no callback is called.
     """
 
@@ -77,6 +78,7 @@ class Monitor:
         on_gone: Callable[[str], None],
         on_notice: Callable[[OmaError], None],
         *,
+        on_scanned: Callable[[str], None] | None = None,
         reader: Reader | None = None,
         make_observer: Callable[[], BaseObserver] = Observer,
         sweep_s: float = SWEEP_S,
@@ -91,6 +93,7 @@ class Monitor:
         self._on_view = on_view
         self._on_gone = on_gone
         self._on_notice = on_notice
+        self._on_scanned = on_scanned
         self._reader = reader or Reader(lanes)
         self._watcher = Watcher(
             lanes=lanes,
@@ -302,6 +305,8 @@ class Monitor:
         if self._roots.get(path) is not root:
             return
         self._tell_limit(root, found)
+        if not found.stores and self._on_scanned is not None:
+            self._on_scanned(path)
         new = [s for s in found.stores if s not in self._followers]
         # A store that vanished stays until its follower is sure; see `Follower`.
         root.stores = frozenset(found.stores) | (root.stores & self._followers.keys())

@@ -103,8 +103,7 @@ def data_age(row: RunRow, now: datetime) -> tuple[str, str]:
     cannot be read any more turns to the warning colour.
     """
     role = "text.muted" if row.readable else "warning.text"
-    since = row.unreadable_since or row.heard_at
-    age: Age | None = age_of(since, now=now)
+    age: Age | None = age_of(row.heard_at, now=now)
     if row.state in _LIVE and (quiet := quiet_for(row.heard_at, now=now)) is not None:
         return tr("quiet {age}", age=age_text(quiet)), role
     return age_text(age), role

@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.text import ntr, tr
+from oma_desktop.model.view import RunRef
 from oma_desktop.ui import layout_state
 from oma_desktop.ui.actions import Actions
 from oma_desktop.ui.centre_tabs import CentreTabs
@@ -55,6 +56,7 @@ from oma_desktop.viewmodel.runs import RunRows
 from oma_desktop.viewmodel.selection import Selection
 
 TICK_MS = 1000
+FIRST_S = 5.0
 # Title bar and borders of the system, which are not known before the window is on the screen
 _FRAME = (8, 40)
 _AFTER_START = ("inspector", "problems")  # docks that say nothing while nothing is watched
@@ -90,6 +92,10 @@ class MainWindow(QMainWindow):
         self._layout = LayoutState(layout_path)
         self._watched = False
         self._begun: bool | None = None
+        self._clock = clock
+        self._first: RunRef | None = None
+        self._first_until = 0.0
+        self._n_stores = 0
         self._closed: set[str] = set()
         self._was_shown = False
         self._had_layout = False
@@ -301,15 +307,30 @@ class MainWindow(QMainWindow):
 
     def _on_feed_changed(self) -> None:
         self._show_begun(begun=self._watched or bool(self.feed.stores()))
-        if self.selection.run is None or self.feed.run(self.selection.run) is None:
-            rows = self.runs.run_rows()
-            self.selection.select_run(rows[0].ref if rows else None)
+        self._select_first()
         n = self.runs.n_waiting
         if "inbox" in self.docks:
             spoken = ntr("Inbox, {n} decision waiting", "Inbox, {n} decisions waiting", n)
             self.docks["inbox"].set_count(n, spoken=spoken if n else "", needs_you=True)
             polish_dock_tabs(self)
         self._name_problems()
+
+    def _select_first(self) -> None:
+        """Select the top run where none is, and while the first ones still come in.
+
+        Never after the operator chose, and never later: nothing may move under the eyes.
+        """
+        now, chosen = self._clock.monotonic(), self.selection.run
+        gone = chosen is None or self.feed.run(chosen) is None
+        n, self._n_stores = self._n_stores, len(self.feed.stores())
+        more = self._n_stores > n and chosen == self._first and now < self._first_until
+        if not gone and not more:
+            return
+        rows = self.runs.run_rows()
+        if gone and rows:
+            self._first_until = now + FIRST_S
+        self._first = rows[0].ref if rows else None
+        self.selection.select_run(self._first)
 
     def _show_begun(self, *, begun: bool) -> None:
         """Switch between first start and the panels; what the operator closed stays closed."""

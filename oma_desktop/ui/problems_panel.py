@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QFontMetrics, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -41,6 +41,7 @@ from oma_desktop.viewmodel.roles import Role
 from oma_desktop.viewmodel.selection import Selection
 
 Index = QModelIndex | QPersistentModelIndex
+_WRAPPED = int(Qt.AlignmentFlag.AlignVCenter) | int(Qt.TextFlag.TextWordWrap)
 _ICONS = {"error": ("error", "danger.text"), "warning": ("warning", "warning.text")}
 
 
@@ -55,8 +56,20 @@ def severity_word(severity: str) -> str:
     return tr("Error") if severity == "error" else tr("Warning")
 
 
+def problem_height(row: ProblemRow, width: int) -> int:
+    """Return the height at which a row shows its whole sentence."""
+    look = theme()
+    when = text_width(time_text(row.at), tabular(look.font("caption")))
+    room = width - look.px(36) - look.px(12) - when - look.px(16)
+    room -= min(look.px(240), room // 3) + look.px(16)
+    metrics = QFontMetrics(look.font("secondary"))
+    area = QRect(0, 0, max(room, look.px(80)), look.px(4000))
+    text = metrics.boundingRect(area, _WRAPPED, problem_sentence(row))
+    return max(look.height("row"), text.height() + look.px(12))
+
+
 class ProblemDelegate(QStyledItemDelegate):
-    """One line: icon, sentence, code, place, time."""
+    """Icon, sentence, place, time in one line; the current row shows its sentence whole."""
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
@@ -91,9 +104,14 @@ class ProblemDelegate(QStyledItemDelegate):
             look=look,
             elide=ELIDE_MIDDLE,
         )
-        line.setRight(place.left() - look.px(16))
         font = look.font("secondary")
-        draw_text(painter, line, problem_sentence(row), font=font, role="text", look=look)
+        line.setRight(place.left() - look.px(16))
+        if rect.height() > look.height("row"):
+            painter.setFont(font)
+            painter.setPen(look.color("text"))
+            painter.drawText(line, _WRAPPED, problem_sentence(row))
+        else:
+            draw_text(painter, line, problem_sentence(row), font=font, role="text", look=look)
         if has_focus(option):
             draw_focus(painter, rect, look)
         painter.restore()
@@ -148,6 +166,7 @@ class ProblemsPanel(Retranslated):
 
     def _say(self) -> None:
         self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
+        self.list.lay_heights()
 
     def _on_row_activated(self, index: QModelIndex) -> None:
         row = self._model.row_at(index.row())
@@ -155,7 +174,7 @@ class ProblemsPanel(Retranslated):
             self._selection.select_run(row.run)
 
     def _on_theme_changed(self) -> None:
-        self.list.verticalHeader().setDefaultSectionSize(theme().height("row"))
+        self.list.lay_heights()
         self.list.viewport().update()
 
 
@@ -164,6 +183,7 @@ class ProblemList(QTableView):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._tall = QPersistentModelIndex()
         self.setItemDelegate(ProblemDelegate(self))
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -174,6 +194,30 @@ class ProblemList(QTableView):
         self.horizontalHeader().hide()
         self.verticalHeader().hide()
         self.verticalHeader().setMinimumSectionSize(16)
+
+    def lay_heights(self) -> None:
+        """Give the current row the height of its whole sentence, the others one line."""
+        header, now = self.verticalHeader(), self.currentIndex()
+        usual = theme().height("row")
+        if header.defaultSectionSize() != usual:
+            header.setDefaultSectionSize(usual)
+        if self._tall.isValid() and self._tall.row() != now.row():
+            header.resizeSection(self._tall.row(), usual)
+        self._tall = QPersistentModelIndex(now)
+        row = now.data(Role.ROW)
+        if isinstance(row, ProblemRow):
+            header.resizeSection(now.row(), problem_height(row, self.viewport().width()))
+
+    @override
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        super().currentChanged(current, previous)
+        self.lay_heights()
+        self.scrollTo(current)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.lay_heights()
 
 
 def _read(row: ProblemRow, _column: int) -> str:

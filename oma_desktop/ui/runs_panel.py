@@ -168,6 +168,7 @@ class RunsPanel(Retranslated):
         selection.run_changed.connect(self._on_selection_run_changed)
         for moved in (model.rowsInserted, model.rowsRemoved, model.layoutChanged):
             moved.connect(self._on_rows_moved)
+        model.told.connect(self._say)
         theme_host().theme_changed.connect(self._on_theme_changed)
         self._on_theme_changed()
         self.retranslate()
@@ -211,6 +212,14 @@ class RunsPanel(Retranslated):
                 button=tr("Clear filter"),
                 icon="filter",
             )
+        elif n := self._model.n_unreadable:
+            self._empty.say(
+                ntr("{n} file cannot be read.", "{n} files cannot be read.", n),
+                tr("Problems says why. Nothing was changed."),
+                icon="warning",
+            )
+        elif self._watched and self._model.is_looking(self._watched):
+            self._empty.say(tr("Looking for runs…"), icon="search")
         elif self._watched:
             self._empty.say(
                 tr("No runs in this folder."),

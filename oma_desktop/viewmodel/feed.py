@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -78,12 +79,14 @@ class Feed(QObject):
     plan_ready = Signal(object)  # tuple[RunRef, ResumePlan]
     decided = Signal(object)  # DecisionOutcome
     notice = Signal(object)  # Notice
+    scanned = Signal()  # a watched folder turned out to hold no store
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._read: dict[str, StoreView] = {}  # as the files say
         self._stores: dict[str, StoreView] = {}  # as shown
         self._live: dict[RunRef, LiveRun] = {}
+        self._bare: set[str] = set()
 
     def put(self, view: StoreView) -> None:
         """Replace the picture of one store; equal pictures are not announced."""
@@ -116,6 +119,19 @@ class Feed(QObject):
             return None
         return next((r for r in store.runs if r.key == ref.key), None)
 
+    def note_bare(self, folder: str) -> None:
+        """A watched folder was walked through and holds no store."""
+        if folder not in self._bare:
+            self._bare.add(folder)
+            self.scanned.emit()
+
+    def is_looking(self, watched: Iterable[str]) -> bool:
+        """Whether of a watched place no picture has come yet: nothing can be said of it."""
+        return any(
+            place not in self._bare and not any(_is_in(store, place) for store in self._stores)
+            for place in watched
+        )
+
     def set_live(self, runs: tuple[LiveRun, ...]) -> None:
         """Replace the set of embedded runs."""
         old, self._live = self._live, {r.run: r for r in runs}
@@ -144,6 +160,10 @@ class Feed(QObject):
     def live(self, ref: RunRef) -> LiveRun | None:
         """Return the embedded run behind `ref`, if this process runs it."""
         return self._live.get(ref)
+
+
+def _is_in(store: str, place: str) -> bool:
+    return store == place or store.startswith(os.path.join(place, ""))  # noqa: PTH118 - strings
 
 
 ConversationLoaded = tuple[RunRef, ConversationView]

@@ -98,7 +98,7 @@ def _row(problem: Problem, store: StoreView, run: RunRef | None) -> ProblemRow:
         where=problem.where,
         store=store.path,
         run=run,
-        at=store.read_at,
+        at=store.unreadable_since or store.read_at,
     )
 
 

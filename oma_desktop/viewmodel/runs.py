@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import PurePath
 from typing import Final
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from typing_extensions import override
 
 from oma_desktop.model.view import (
@@ -125,6 +125,7 @@ class RunRows(Rows[Row]):
     """Runs of all watched stores. Listens to the feed; rebuilds only what it is told changed."""
 
     n_columns = 1
+    told = Signal()  # what an empty list says may have changed
 
     def __init__(self, feed: Feed, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -134,12 +135,22 @@ class RunRows(Rows[Row]):
         self._filter = ""
         feed.changed.connect(self._on_feed_changed)
         feed.live_changed.connect(self._on_feed_live_changed)
+        feed.scanned.connect(self.told)
         self._on_feed_live_changed()
 
     @property
     def n_runs(self) -> int:
         """How many runs are known, shown or not."""
         return sum(len(rows) for rows in self._runs.values())
+
+    @property
+    def n_unreadable(self) -> int:
+        """How many watched files cannot be read and never could: no run stands for them."""
+        return sum(not s.readable and not s.runs for s in self._feed.stores())
+
+    def is_looking(self, watched: Iterable[str]) -> bool:
+        """Whether it is too early to say that a watched place holds nothing."""
+        return self._feed.is_looking(watched)
 
     @property
     def n_shown(self) -> int:
@@ -193,6 +204,8 @@ class RunRows(Rows[Row]):
             self.replace_rows(after)  # the usual case: one of ten thousand saved again
         else:
             self._lay()
+        if not self._runs or not self.n_runs:
+            self.told.emit()
 
     def _on_feed_live_changed(self) -> None:
         for store in self._feed.stores():

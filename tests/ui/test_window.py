@@ -3,6 +3,7 @@
 import gettext
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
@@ -12,9 +13,10 @@ from PySide6.QtWidgets import QApplication, QDialog, QLabel, QPushButton, QTabBa
 
 from oma_desktop.base import text
 from oma_desktop.base.sentences import catalogue
-from oma_desktop.model.view import Owner, OwnerKind, RunRef
+from oma_desktop.model.view import Owner, OwnerKind, RunRef, StoreView
 from oma_desktop.ui import layout_state
 from oma_desktop.ui.cancel_dialog import CancelDialog
+from oma_desktop.ui.delegates import data_age
 from oma_desktop.ui.focus_ring import Ring
 from oma_desktop.ui.main_window import MainWindow
 from oma_desktop.ui.theme import theme
@@ -476,3 +478,57 @@ def test_the_window_fits_its_screen(make):
     free = window.screen().availableGeometry()
     assert window.width() < free.width()
     assert window.height() < free.height()
+
+
+def test_an_empty_list_says_no_more_than_is_known(make):
+    window = make([])
+    say = window.runs_panel._empty._title.text
+    window.set_watched(("/home/op/runs",))
+    assert say() == "Looking for runs…"
+    window.feed.note_bare("/home/op/runs")
+    assert say() == "No runs in this folder."
+    window.set_watched(("/home/op/runs", "/home/op/a.json"))
+    assert say() == "Looking for runs…"
+    window.feed.put(StoreView("/home/op/a.json", readable=False, unreadable_since=scenes.NOW))
+    assert say() == "1 file cannot be read."
+    window.feed.drop("/home/op/a.json")
+    window.feed.put(StoreView("/home/op/a.json"))
+    assert say() == "No runs in this folder."
+
+
+def test_the_top_run_is_selected_however_the_files_come_in(make):
+    stores = scenes.all_stores()
+    window = make([])
+    for store in reversed(stores):
+        window.feed.put(store)
+    assert window.selection.run == window.runs.run_rows()[0].ref
+
+
+def test_what_the_operator_chose_stays_when_more_files_come_in(make):
+    stores = scenes.all_stores()
+    window = make(stores[1:])
+    second = window.runs.run_rows()[1].ref
+    window.selection.select_run(second)
+    window.feed.put(stores[0])
+    assert window.selection.run == second
+
+
+def test_the_current_problem_shows_its_whole_sentence(window):
+    facts = {"path": "/a/very/long/path/" + "x" * 300, "reason": "it is what it is"}
+    window.feed.notice.emit(Notice("error", "STORE_UNREADABLE", facts))
+    problems = window.problems_panel.list
+    usual = theme().height("row")
+    heights = [problems.rowHeight(i) for i in range(problems.model().rowCount())]
+    assert set(heights) == {usual}
+    problems.setCurrentIndex(problems.model().index(0, 0))
+    assert problems.rowHeight(0) > usual
+    problems.setCurrentIndex(problems.model().index(1, 0))
+    assert problems.rowHeight(0) == usual
+
+
+def test_an_unreadable_file_keeps_the_age_of_its_data(window):
+    row = next(r for r in window.runs.all_rows() if r.heard_at is not None)
+    old = replace(row, readable=False, unreadable_since=scenes.NOW)
+    text, role = data_age(old, scenes.NOW + timedelta(hours=5))
+    assert text == data_age(replace(old, readable=True), scenes.NOW + timedelta(hours=5))[0]
+    assert role == "warning.text"
