@@ -154,6 +154,7 @@ def _badge_tab(bar: QTabBar, index: int, dock: Dock | None) -> None:
         if badge.size() != badge.sizeHint():
             badge.resize(badge.sizeHint())
             bar.setTabButton(index, side, badge)
+            badge.show()  # Qt hides the widget it replaces, also when it is the same one
     spoken = dock.spoken if dock is not None else ""
     bar.setAccessibleTabName(index, spoken or bar.tabText(index))
     bar.setTabToolTip(index, spoken)

@@ -17,6 +17,8 @@ from oma_desktop.model.view import Owner, OwnerKind, RunRef, StoreView
 from oma_desktop.ui import layout_state
 from oma_desktop.ui.cancel_dialog import CancelDialog
 from oma_desktop.ui.delegates import data_age
+from oma_desktop.ui.docks import polish_dock_tabs
+from oma_desktop.ui.facts import Fact, FactGrid
 from oma_desktop.ui.focus_ring import Ring
 from oma_desktop.ui.main_window import MainWindow
 from oma_desktop.ui.theme import theme
@@ -68,7 +70,7 @@ def tab_badge(window, title):
         for index in range(bar.count()):
             if bar.tabText(index) == title:
                 badge = bar.tabButton(index, QTabBar.ButtonPosition.RightSide)
-                return badge._n if badge is not None else 0
+                return badge._n if badge is not None and not badge.isHidden() else 0
     return None
 
 
@@ -532,3 +534,31 @@ def test_an_unreadable_file_keeps_the_age_of_its_data(window):
     text, role = data_age(old, scenes.NOW + timedelta(hours=5))
     assert text == data_age(replace(old, readable=True), scenes.NOW + timedelta(hours=5))[0]
     assert role == "warning.text"
+
+
+def test_a_badge_that_grows_stays(make):
+    window = make(inbox=QWidget())
+    inbox = window.docks["inbox"]
+    for n in (2, 12, 112, 3):
+        inbox.set_count(n, needs_you=True)
+        polish_dock_tabs(window)
+        assert tab_badge(window, "Inbox") == n
+
+
+def test_an_id_that_cannot_break_is_cut_in_the_middle(make, qtbot):
+    window = make()
+    grid = FactGrid(window.inspector)
+    grid.resize(220, 100)
+    run_id = "0c9c0014-98fb-448b-848d-008012345678"
+    grid.show()
+    grid.show_facts([Fact("Run id", run_id), Fact("Text", "some words that wrap " * 4)])
+    grid.layout().activate()
+    (_, value), (_, words) = grid._rows
+    assert "…" in value.text()
+    assert value.text()[:3] == "0c9"
+    assert value.text()[-3:] == "678"
+    assert value.toolTip() == run_id
+    assert "…" not in words.text()
+    grid.resize(500, 100)
+    grid.layout().activate()
+    assert value.text() == run_id
