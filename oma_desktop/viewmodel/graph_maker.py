@@ -6,7 +6,8 @@ stays the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from copy import copy
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from oma_desktop.viewmodel.graph_nodes import (
     MapEdge,
     MapNode,
     blockers,
+    bundle_kind,
     count_states,
     edges_of,
     make_node,
@@ -64,8 +66,8 @@ class _Facts:
 class PictureMaker:
     """Makes pictures without places. `forget_stacks` lets new stacks form at the next picture.
 
-    A save usually moves no task to another state: then only the nodes of the tasks that changed are
-    made anew, and links stay the very same object.
+    A save usually changes few tasks: then only their nodes are made anew and those that hang on
+    them. Where no task moved to another state, links stay the very same object.
     """
 
     def __init__(self) -> None:
@@ -100,11 +102,14 @@ class PictureMaker:
         home = {i: key for key, members in stacks.items() for i in members}
         shown_as = {i: home.get(i, i) for i in ids}
         old, new = self._facts, _Facts(tasks, shape, shown_as, stacks, _asked(store, run))
-        if old is not None and _stand(old, new):
-            nodes = self._refreshed(old, new)
-        else:
+        if old is None or not _stand(old, new):
             self._edges = tuple(edges_of(tasks, shown_as))
             nodes = _all_nodes(new)
+        else:
+            moved = {i for i, t in tasks.items() if _is_moved(old.tasks[i], t)}
+            if moved:
+                self._edges = tuple(_moved_edges(self._edges, new, moved))
+            nodes = self._refreshed(old, new, moved)
         nodes = self._nodes = _same_or_new(self._nodes, nodes)
         self._facts = new
         return GraphPicture(
@@ -118,18 +123,26 @@ class PictureMaker:
             shown_as=shown_as,
         )
 
-    def _refreshed(self, old: _Facts, new: _Facts) -> dict[str, MapNode]:
-        """Return the nodes with what changed tasks say now; no state is another one."""
+    def _refreshed(self, old: _Facts, new: _Facts, moved: AbstractSet[str]) -> dict[str, MapNode]:
+        """Return the nodes with what changed tasks say now, and those that hang on them."""
         nodes = dict(self._nodes)
-        tasks = new.tasks
-        for key in {new.shown_as[i] for i in new.shown_as if tasks[i] is not old.tasks[i]}:
+        tasks, deps = new.tasks, new.shape.deps
+        touched = {i for i in new.shown_as if tasks[i] is not old.tasks[i]}
+        if moved:
+            touched.update(i for i in new.shown_as if not moved.isdisjoint(deps[i]))
+            blocked = blockers(tasks, new.shape.order)
+            touched.update(
+                i for i in new.shown_as if nodes[new.shown_as[i]].blocked_by != blocked.get(i)
+            )
+        for key in {new.shown_as[i] for i in touched}:
             known = nodes[key]
+            members = [tasks[t.id] for t in known.tasks]
             nodes[key] = make_node(
                 key,
-                [tasks[t.id] for t in known.tasks],
+                members,
                 tasks,
                 is_stack=known.is_stack,
-                blocked_by=known.blocked_by,
+                blocked_by=blocked.get(members[0].id) if moved else known.blocked_by,
                 asked=new.asked,
             )
         return nodes
@@ -153,15 +166,34 @@ class PictureMaker:
 
 
 def _stand(old: _Facts, new: _Facts) -> bool:
-    """Whether the same nodes are shown for the same reasons, whatever else their tasks say."""
-    if new.shape is not old.shape or new.shown_as != old.shown_as or new.asked != old.asked:
-        return False
-    if new.stacks != old.stacks:
-        return False
-    return all(
-        a is b or (a.state is b.state and a.title == b.title)
-        for a, b in zip(old.tasks.values(), new.tasks.values(), strict=True)
+    """Whether the same nodes are shown and asked about, whatever their tasks say."""
+    return (
+        new.shape is old.shape
+        and new.shown_as == old.shown_as
+        and new.asked == old.asked
+        and new.stacks == old.stacks
     )
+
+
+def _is_moved(old: TaskView, new: TaskView) -> bool:
+    """Whether a task says something else about those that need it."""
+    return old is not new and (old.state is not new.state or old.title != new.title)
+
+
+def _moved_edges(
+    edges: Iterable[MapEdge], facts: _Facts, moved: AbstractSet[str]
+) -> Iterator[MapEdge]:
+    """Yield the links again, those of moved tasks with the kind they have now."""
+    keys = {facts.shown_as[i] for i in moved if i in facts.shown_as}
+    members: dict[str, list[TaskView]] = {}
+    for i, key in facts.shown_as.items():
+        members.setdefault(key, []).append(facts.tasks[i])
+    for edge in edges:
+        if edge.source in keys or edge.target in keys:
+            kind = bundle_kind(edge.source, members[edge.target], facts.tasks, facts.shown_as)
+            yield edge if kind is edge.kind else MapEdge(edge.source, edge.target, kind)
+        else:
+            yield edge
 
 
 def _all_nodes(facts: _Facts) -> dict[str, MapNode]:

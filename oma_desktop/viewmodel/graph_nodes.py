@@ -125,6 +125,22 @@ def edges_of(tasks: Mapping[str, TaskView], shown_as: Mapping[str, str]) -> list
     return [MapEdge(a, b, kind) for (a, b), kind in found.items()]
 
 
+def bundle_kind(
+    source: str,
+    members: Iterable[TaskView],
+    tasks: Mapping[str, TaskView],
+    shown_as: Mapping[str, str],
+) -> EdgeKind:
+    """Return the kind of the link from a node to the one with these members."""
+    kinds = (
+        edge_kind(tasks[wanted], task)
+        for task in members
+        for wanted in task.depends_on
+        if shown_as.get(wanted) == source
+    )
+    return min(kinds, key=_KINDS.index)
+
+
 def blockers(tasks: Mapping[str, TaskView], order: Sequence[str]) -> dict[str, str]:
     """Return, for each task a failure keeps from starting, the title of that failure.
 

@@ -424,6 +424,36 @@ def test_save_by_save_equals_at_once_with_a_lane(drawn, hide):
     assert model.picture.placed.geometry.boxes.keys() == fresh.picture.nodes.keys()
 
 
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(
+                st.integers(0, 400),
+                st.sampled_from([T.WAITING, T.BLOCKED, T.RUNNING, T.FAILED, T.DONE, T.REPLACED]),
+                st.sampled_from(["", "Another title"]),
+            ),
+            max_size=4,
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_save_by_save_equals_at_once_with_stacks_and_failures(drawn):
+    tasks = list(stack_plan())
+    feed, selection = world(tasks)
+    model = GraphModel(feed, selection, now=now)
+    for changes in drawn:
+        for place_, state, title in changes:
+            i = place_ % len(tasks)
+            tasks[i] = replace(tasks[i], state=state, title=title or tasks[i].title)
+        put(feed, tasks)
+    fresh = GraphModel(feed, selection, now=now)
+    assert model.picture.nodes == fresh.picture.nodes
+    assert model.picture.edges == fresh.picture.edges
+    assert model.picture.counts == fresh.picture.counts
+
+
 def test_a_save_that_moves_no_state_keeps_the_links_and_the_other_nodes():
     feed, selection = world(plan())
     model = GraphModel(feed, selection, now=now)
