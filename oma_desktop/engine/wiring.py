@@ -234,8 +234,13 @@ def _register_built_in(
         added=run_file.tools.bash.env,
         key_names=own_keys.union(*(preset.key_env for preset in PRESETS.values())),
     )
+    folders = {agent.cwd for agent in config.agents}
     tools = builtin_tools(
-        clock=world.clock, lanes=world.lanes, shell_environ=shell, guard=world.guard
+        clock=world.clock,
+        lanes=world.lanes,
+        shell_environ=shell,
+        guard=world.guard,
+        workspace=folders.pop() if len(folders) == 1 else None,
     )
     homeless: dict[str, None] = {}
     for tool in tools:

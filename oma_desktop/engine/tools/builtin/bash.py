@@ -23,6 +23,7 @@ async def run_bash(
     shell: Shell,
     command: str,
     *,
+    key: str,
     root: Path,
     lanes: Lanes,
     cwd: str | None = None,
@@ -31,11 +32,14 @@ async def run_bash(
 ) -> ToolOutput:
     """Run a command in the workspace, or in `cwd` seen from there. Anything but exit 0 is an error.
 
-    The command is not confined to the workspace (engine.md 9.1).
+    `key` names the call (`Shell.run`). The command is not confined to the workspace (engine.md
+    9.1).
     """
     folder = root / cwd if cwd else root
     try:
-        end = await shell.run(command, cwd=folder, timeout_s=timeout_ms / 1000, token=token)
+        end = await shell.run(
+            command, key=key, cwd=folder, timeout_s=timeout_ms / 1000, token=token
+        )
     except Refusal as refusal:
         return ToolOutput(f"{refusal.text}\n[exit code: {NOT_STARTED}]", is_error=True)
     return ToolOutput(await lanes.work(report, end), is_error=True if end.code else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oma_desktop.engine.tools.builtin.anchored import opened
 from oma_desktop.engine.tools.builtin.file_read import file_name
 from oma_desktop.engine.tools.builtin.refusal import quoted
-from oma_desktop.engine.tools.builtin.text_file import encode, lines_of
+from oma_desktop.engine.tools.builtin.text_file import count_lines, encode
 from oma_desktop.engine.tools.builtin.workspace import Workspace
 
 
@@ -20,6 +20,5 @@ def write_file(workspace: Workspace, path: str, content: str) -> str:
     data = encode(content)
     with opened(place, place.steps[:-1], create=True) as folder:
         created = folder.replace(name, data)
-    n_lines = len(lines_of(content))
     done = "Created" if created else "Updated"
-    return f"{done} {quoted(path)}: {n_lines} lines, {len(data)} bytes."
+    return f"{done} {quoted(path)}: {count_lines(content)} lines, {len(data)} bytes."

@@ -10,6 +10,8 @@ from oma_desktop.engine.tools.builtin.walk import Walk
 from oma_desktop.engine.tools.builtin.workspace import Place, Workspace
 
 MAX_FILES: Final = 500
+MAX_CHARS: Final = 100_000
+"""Characters of one answer of glob or grep."""
 
 
 def find_files(
@@ -23,17 +25,19 @@ def find_files(
     place = workspace.place(path or str(workspace.root))
     walk = Walk(place)
     lines: list[str] = []
-    more = False
+    room, more = MAX_CHARS, False
     for steps in walk.files():
         if wanted.fits(steps[len(place.steps) :]):
-            if len(lines) == max_files:
+            line = relative(workspace, place, steps)
+            room -= len(line) + 1
+            if len(lines) == max_files or room < 0:
                 more = True
                 break
-            lines.append(relative(workspace, place, steps))
+            lines.append(line)
     if not lines:
         lines.append(f"No file fits {quoted(pattern)}.")
     if more:
-        lines.append(f"(Only the first {max_files} are listed; there are more.)")
+        lines.append(f"(Only the first {len(lines)} are listed; there are more.)")
     return "\n".join([*lines, *walk.notes])
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from typing import Final
+from typing import Any, Final, Protocol
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
@@ -14,6 +13,20 @@ from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.tools.builtin.pauses import pauses
 from oma_desktop.engine.tools.builtin.refusal import Refusal
 from oma_desktop.engine.tools.builtin.search import Search, compiled, serve
+
+
+class Answers(Protocol):
+    """Our end of the pipe."""
+
+    def poll(self) -> bool:
+        """Whether something can be received."""
+
+    def recv(self) -> Any:  # noqa: ANN401 - whatever was sent
+        """Receive it. Raises EOFError, OSError."""
+
+    def close(self) -> None:
+        """Let go."""
+
 
 LIMIT_S: Final = 60.0
 
@@ -46,7 +59,7 @@ async def run_search(
     return text
 
 
-def _start(search: Search, limit_s: float) -> tuple[SpawnProcess, Connection]:
+def _start(search: Search, limit_s: float) -> tuple[SpawnProcess, Answers]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     arguments = (search, theirs, int(limit_s) + 5)
@@ -61,7 +74,7 @@ def _start(search: Search, limit_s: float) -> tuple[SpawnProcess, Connection]:
     return process, ours
 
 
-def _answer(pipe: Connection) -> tuple[str, str]:
+def _answer(pipe: Answers) -> tuple[str, str]:
     try:
         text, code = pipe.recv()
     except (EOFError, OSError):

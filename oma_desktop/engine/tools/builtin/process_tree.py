@@ -6,22 +6,64 @@ mark in the environment; so a child that made its own session or lost its parent
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Final
 
 import psutil
+
+from oma_desktop.store.processes import lives
 
 MARK: Final = "OMA_TOOL_CALL"
 _GRACE_S: Final = 0.3
 _LOOK_S: Final = 0.02
 _ROUNDS: Final = 50
-_CAN_PEEK: Final = hasattr(os, "waitid")
+# Looking without reaping; Windows needs none, macOS has none.
+_PEEK: Final = getattr(os, "waitid", None)
+_BY_PID: Final = getattr(os, "P_PID", 0)
+_UNREAPED: Final = sum(getattr(os, name, 0) for name in ("WEXITED", "WNOHANG", "WNOWAIT"))
+_START_TOLERANCE_S: Final = 2.0
+
+
+def new_mark(key: str) -> str:
+    """Return a mark nothing else has: which call it is, which process of ours runs it, and chance.
+
+    The same call gets the same first part again, in whatever process.
+    """
+    own = psutil.Process()
+    return f"{_digest(key)}:{own.pid}:{own.create_time():.2f}:{secrets.token_hex(8)}"
+
+
+def end_orphans(key: str) -> None:
+    """Kill what an earlier run of this very call left when the program was killed. Blocking.
+
+    Nothing is touched while the process that started it lives.
+    """
+    start = f"{_digest(key)}:"
+    for pid in psutil.pids():
+        with suppress(psutil.Error, OSError, ValueError):
+            process = psutil.Process(pid)
+            mark = process.environ().get(MARK, "")
+            if mark.startswith(start) and not _owner_lives(mark):
+                process.kill()
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+def _owner_lives(mark: str) -> bool:
+    _, pid, began, _ = mark.split(":")
+    started_at = datetime.fromtimestamp(float(began), UTC)
+    return lives(int(pid), started_at=started_at, tolerance_s=_START_TOLERANCE_S)
 
 
 class ProcessTree:
@@ -40,10 +82,9 @@ class ProcessTree:
         """Whether the leader is done; what it left behind may go on."""
         if self._process.returncode is not None:
             return True
-        if sys.platform != "win32" and _CAN_PEEK:
-            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        if _PEEK is not None:
             try:
-                return os.waitid(os.P_PID, self._process.pid, options) is not None
+                return _PEEK(_BY_PID, self._process.pid, _UNREAPED) is not None
             except ChildProcessError:
                 return True
         return self._process.poll() is not None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from oma_desktop.engine.tools.builtin.anchored import opened
-from oma_desktop.engine.tools.builtin.glob import relative
+from oma_desktop.engine.tools.builtin.glob import MAX_CHARS, relative
 from oma_desktop.engine.tools.builtin.glob_pattern import GlobPattern
 from oma_desktop.engine.tools.builtin.refusal import Refusal, quoted
 from oma_desktop.engine.tools.builtin.text_file import MAX_BYTES, decode, lines_of
@@ -53,7 +53,7 @@ class Search:
         walk = Walk(place)
         files = iter([place.steps]) if is_file(place) else self._named(place, walk)
         lines: list[str] = []
-        skipped = 0
+        room, skipped = MAX_CHARS, 0
         for steps in files:
             text = _text(place, steps)
             if text is None:
@@ -61,8 +61,9 @@ class Search:
                 continue
             name = relative(self.workspace, place, steps)
             for found in _matches(wanted, text):
-                if len(lines) == self.max_results:
-                    note = f"(Only the first {self.max_results} lines are listed; there are more.)"
+                room -= len(name) + len(found) + 2
+                if len(lines) == self.max_results or room < 0:
+                    note = f"(Only the first {len(lines)} lines are listed; there are more.)"
                     return "\n".join([*lines, note])
                 lines.append(f"{name}:{found}")
         if not lines:

@@ -7,7 +7,6 @@ loop, needs no thread, and a child that keeps its output open holds nobody up.
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,12 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.tools.builtin.pauses import pauses
-from oma_desktop.engine.tools.builtin.process_tree import MARK, ProcessTree
+from oma_desktop.engine.tools.builtin.process_tree import (
+    MARK,
+    ProcessTree,
+    end_orphans,
+    new_mark,
+)
 from oma_desktop.engine.tools.builtin.refusal import Refusal, quoted
 
 TIMED_OUT: Final = 124
@@ -63,15 +67,18 @@ class Shell:
         self._max_spool = max_spool
 
     async def run(
-        self, command: str, *, cwd: Path, timeout_s: float, token: CancelToken
+        self, command: str, *, key: str, cwd: Path, timeout_s: float, token: CancelToken
     ) -> ShellEnd:
         """Run `command` in `cwd`; when this returns nothing of it lives any more.
 
+        `key` names the call. When the program was killed while it ran and the call is made again,
+        what is left of the first time is ended before.
         Raises Refusal SHELL_UNAVAILABLE, WORKSPACE_MISSING, NOT_STARTED.
         """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            await self._lanes.work(end_orphans, key)
             # Start and first look are one step: a cancellation in between would lose the command.
-            tree = self._start(command, cwd, out, err)
+            tree = self._start(command, key, cwd, (out, err))
             try:
                 code, why = await self._watch(tree, (out, err), timeout_s, token)
                 status = await self._lanes.work(tree.end)
@@ -81,13 +88,15 @@ class Shell:
             stdout, stderr = await self._lanes.work(lambda: (_read(out), _read(err)))
         return ShellEnd(status if code is None else code, stdout, stderr, why)
 
-    def _start(self, command: str, cwd: Path, out: IO[bytes], err: IO[bytes]) -> ProcessTree:
+    def _start(
+        self, command: str, key: str, cwd: Path, files: tuple[IO[bytes], IO[bytes]]
+    ) -> ProcessTree:
         bash = find_bash(self._environ.get("PATH"))
         if bash is None:
             raise Refusal("SHELL_UNAVAILABLE", "There is no bash on this computer.")
         if not cwd.is_dir():
             raise Refusal("WORKSPACE_MISSING", f"The folder {quoted(cwd)} does not exist.")
-        mark = secrets.token_hex(16)
+        mark = new_mark(key)
         flags = 0
         if sys.platform == "win32":
             flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
@@ -97,8 +106,8 @@ class Shell:
                 cwd=cwd,
                 env={**self._environ, MARK: mark},
                 stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
+                stdout=files[0],
+                stderr=files[1],
                 start_new_session=True,
                 creationflags=flags,
             )

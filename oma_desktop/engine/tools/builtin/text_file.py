@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from oma_desktop.engine.tools.builtin.refusal import Refusal, quoted
 
-MAX_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of the largest file the file tools read."""
+MAX_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of the largest file the file tools read: its text is decoded in one go."""
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -54,9 +55,19 @@ def encode(text: str, encoding: str = "utf-8") -> bytes:
         raise Refusal("TEXT_INVALID", why) from error
 
 
-def lines_of(text: str) -> list[str]:
-    """Return the lines; only LF ends one, a CR before it and a last empty line are left out."""
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+def lines_of(text: str) -> Iterator[str]:
+    """Yield the lines; only LF ends one, a CR before it and a last empty line are left out.
+
+    One at a time: cutting a long text in one go would hold the other threads up.
+    """
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        yield text[at:end].removesuffix("\r")
+        at = end + 1
+
+
+def count_lines(text: str) -> int:
+    """Return how many lines `lines_of` yields."""
+    return text.count("\n") + (text != "" and not text.endswith("\n"))

@@ -16,7 +16,7 @@ from oma_desktop.engine.tools.builtin.file_read import read_file
 from oma_desktop.engine.tools.builtin.file_write import write_file
 from oma_desktop.engine.tools.builtin.glob import MAX_FILES, find_files
 from oma_desktop.engine.tools.builtin.grep import run_search
-from oma_desktop.engine.tools.builtin.refusal import Refusal
+from oma_desktop.engine.tools.builtin.refusal import Refusal, quoted
 from oma_desktop.engine.tools.builtin.search import MAX_RESULTS, Search
 from oma_desktop.engine.tools.builtin.shell import Shell
 from oma_desktop.engine.tools.builtin.workspace import Guard, Workspace
@@ -25,6 +25,8 @@ from oma_desktop.model.effects import BUILT_IN_EFFECTS
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.view import Effect
 
+MOST: Final = 10_000
+"""The highest number of files or lines a model may ask for."""
 _TEXT: Final[JsonObject] = {"type": "string"}
 _PATH: Final[JsonObject] = {
     "type": "string",
@@ -44,24 +46,28 @@ def builtin_tools(
     shell_environ: Mapping[str, str],
     guard: Guard | None = None,
     confined: bool = True,
+    workspace: str | None = None,
 ) -> tuple[ToolSpec, ...]:
     """Return all six; registering grants nothing (engine.md 3.3).
 
     They work in the folder of the agent's `cwd`. `shell_environ` is all that commands see of the
     environment (`shell_environment`). `confined` False lets the file tools leave the folder.
+    `workspace` is told to models where all agents have the same one; else an answer tells it.
     """
+    where = f" The workspace is {quoted(workspace)}." if workspace is not None else ""
     box = _Toolbox(clock, lanes, shell_environ, guard or Guard(), confined=confined)
     return (
         _spec(
             "file_read",
-            "Read a text file. Returns numbered lines; long files come in parts.",
+            "Read a text file. Returns numbered lines; long files come in parts." + where,
             {"path": _PATH, "offset": _count("First line, from 1."), "limit": _count("Lines.")},
             box.file_read,
             required=("path",),
         ),
         _spec(
             "file_write",
-            "Write a whole text file; missing folders are made, an existing file is replaced.",
+            "Write a whole text file; missing folders are made, an existing file is replaced."
+            + where,
             {"path": _PATH, "content": _TEXT},
             box.file_write,
             required=("path", "content"),
@@ -69,7 +75,7 @@ def builtin_tools(
         _spec(
             "file_edit",
             "Replace one text in a file by another, both taken literally. The old text must occur "
-            "exactly once, unless replace_all is true.",
+            "exactly once, unless replace_all is true." + where,
             {
                 "path": _PATH,
                 "old_string": _TEXT,
@@ -81,23 +87,32 @@ def builtin_tools(
         ),
         _spec(
             "glob",
-            "List files whose names fit a pattern with *, ?, ** and {a,b}, sorted.",
+            "List files whose names fit a pattern with *, ?, ** and {a,b}, sorted. Paths are "
+            "relative to the workspace." + where,
             {
                 "pattern": _TEXT,
                 "path": _FOLDER,
-                "maxFiles": {**_count("Most files to list."), "default": MAX_FILES},
+                "maxFiles": {
+                    **_count("Most files to list."),
+                    "default": MAX_FILES,
+                    "maximum": MOST,
+                },
             },
             box.glob,
             required=("pattern",),
         ),
         _spec(
             "grep",
-            "List lines that fit a regular expression (Python syntax) as file:line:text.",
+            "List lines that fit a regular expression (Python syntax) as file:line:text." + where,
             {
                 "pattern": _TEXT,
                 "path": {**_FOLDER, "description": "Absolute path of a file or folder."},
                 "glob": {**_TEXT, "description": "Only files whose names fit."},
-                "maxResults": {**_count("Most lines to list."), "default": MAX_RESULTS},
+                "maxResults": {
+                    **_count("Most lines to list."),
+                    "default": MAX_RESULTS,
+                    "maximum": MOST,
+                },
             },
             box.grep,
             required=("pattern",),
@@ -105,7 +120,7 @@ def builtin_tools(
         _spec(
             "bash",
             "Run a command with bash in the workspace. Returns output and exit code. Input is "
-            "closed; what still runs when the command ends is ended.",
+            "closed; what still runs when the command ends is ended." + where,
             {
                 "command": {**_TEXT, "minLength": 1},
                 "timeout": {
@@ -208,6 +223,7 @@ class _Toolbox:
         return await run_bash(
             self._shell,
             _str(input_, "command"),
+            key=f"{context.run_id}:{context.task_id}:{context.tool_call_id}",
             root=self._workspace(context).root,
             lanes=self._lanes,
             cwd=_str_or_none(input_, "cwd"),

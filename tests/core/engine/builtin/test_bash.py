@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -136,7 +137,7 @@ async def test_much_output_is_cut_in_the_middle(box):
 
 async def test_endless_output_ends_the_command(box, tmp_path):
     runner = Shell(clock=CLOCK, lanes=box.lanes, environ=dict(os.environ), max_spool=200_000)
-    end = await runner.run("yes", cwd=tmp_path, timeout_s=60, token=box.token)
+    end = await runner.run("yes", key="k", cwd=tmp_path, timeout_s=60, token=box.token)
     assert end.code == shell.TOO_MUCH
     assert "200000 bytes" in end.why
 
@@ -236,8 +237,56 @@ async def test_many_at_a_time_do_not_mix(box):
     runner = Shell(clock=CLOCK, lanes=Lanes(), environ=dict(os.environ))
     ends = await asyncio.gather(
         *(
-            runner.run(f"sleep 0.0{n}; echo {n}; exit {n}", cwd=box.root, timeout_s=30, token=t)
-            for n, t in ((n, CancelToken()) for n in range(8))
+            runner.run(
+                f"sleep 0.0{n}; echo {n}; exit {n}",
+                key="one call",
+                cwd=box.root,
+                timeout_s=30,
+                token=CancelToken(),
+            )
+            for n in range(8)
         )
     )
     assert [(end.code, end.stdout) for end in ends] == [(n, f"{n}\n") for n in range(8)]
+
+
+KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from oma_desktop.base.clock import SystemClock
+from oma_desktop.base.lanes import Lanes
+from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.tools.builtin.shell import Shell
+shell = Shell(clock=SystemClock(), lanes=Lanes(), environ=dict(os.environ))
+command = "echo $$ > pid.new; mv pid.new pid; exec sleep 300"
+facts = {"key": "r:t:c", "cwd": Path(sys.argv[1]), "timeout_s": 300, "token": CancelToken()}
+asyncio.run(shell.run(command, **facts))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a kill there takes the children along")
+async def test_what_a_killed_program_left_ends_before_the_same_call_is_made_again(box):
+    folder = Path(__file__).parents[4]
+    program = await box.lanes.work(
+        subprocess.Popen, [sys.executable, "-c", KILLED, str(box.root)], cwd=folder
+    )
+    try:
+        pid = int(
+            await until(lambda: (box.root / "pid").exists() and (box.root / "pid").read_text())
+        )
+        runner = Shell(clock=CLOCK, lanes=box.lanes, environ=dict(os.environ))
+
+        async def again(key):
+            await runner.run("true", key=key, cwd=box.root, timeout_s=30, token=CancelToken())
+
+        await again("r:t:c")
+        assert alive(pid), "its program lives: it is that program's business"
+        program.kill()
+        program.wait()
+        await again("r:t:other")
+        assert alive(pid), "another call"
+        await again("r:t:c")
+        await until(lambda: not alive(pid), within_s=5)
+    finally:
+        program.kill()
+        program.wait()

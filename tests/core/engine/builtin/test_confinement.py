@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -296,3 +299,45 @@ def test_a_name_is_taken_as_it_is_or_refused(maze, name):
     place = workspace.place(f"{root}/names/{name}")
     assert place.path.is_file()
     assert not place.path.is_symlink()
+
+
+def exchange(one, other):
+    """Swap two names in one step (Linux)."""
+    found = ctypes.CDLL(None, use_errno=True).renameat2(
+        -100, os.fsencode(one), -100, os.fsencode(other), 2
+    )
+    assert found == 0, os.strerror(ctypes.get_errno())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs an exchange of names in one step")
+def test_a_link_swapped_in_at_any_moment_never_leads_outside(box):
+    """Another thread swaps a folder for a link all the time while files are written and read."""
+    (box.root / "d").mkdir()
+    (box.root / "link").symlink_to(box.outside)
+    (box.root / "d" / "secret.txt").write_text("mine", encoding="utf-8")
+    stop = threading.Event()
+
+    def swap():
+        n_swaps = 0
+        while not stop.is_set():
+            exchange(box.root / "d", box.root / "link")
+            n_swaps += 1
+        return n_swaps
+
+    workspace = Workspace(box.root)
+    ends = []
+    with ThreadPoolExecutor(1) as other:
+        swapping = other.submit(swap)
+        try:
+            while len(ends) < 300 or len(set(ends)) < 2:
+                try:
+                    write_file(workspace, box.path("d", f"new{len(ends) % 5}"), "mark")
+                    assert "secret" not in read_file(workspace, box.path("d", "secret.txt"))
+                    ends.append("done")
+                except Refusal as refusal:
+                    ends.append(refusal.code)
+        finally:
+            stop.set()
+        assert swapping.result()
+    assert [p.name for p in box.outside.iterdir()] == ["secret.txt"]
+    assert (box.outside / "secret.txt").read_text("utf-8") == "secret\n"

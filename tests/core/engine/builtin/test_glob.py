@@ -122,3 +122,12 @@ def test_a_folder_swapped_for_a_link_is_not_entered(box):
     (box.root / "b").symlink_to(box.outside)
     assert list(files) == [("c", "x")]
     assert walk.notes == ["(1 folders could not be opened.)"]
+
+
+async def test_an_answer_has_an_end_whatever_is_asked_for(box):
+    plant(box.root, *(f"{n:04}{'x' * 200}" for n in range(600)))
+    text = await box.text("glob", pattern="*", maxFiles=10_000)
+    assert len(text) < 101_000
+    n_listed = text.count("\n")
+    assert text.endswith(f"(Only the first {n_listed} are listed; there are more.)")
+    assert 400 < n_listed < 600

@@ -113,3 +113,12 @@ async def test_a_process_that_dies_is_an_answer_too(box):
     with pytest.raises(Refusal) as caught:
         await run_search(wanted, clock=CLOCK, lanes=box.lanes, token=box.token)
     assert caught.value.code == "SEARCH_DIED"
+
+
+def test_an_answer_has_an_end_whatever_is_asked_for(box):
+    put(box, "a", ("hit" + "x" * 400 + "\n") * 1000)
+    text = found(box, "hit", max_results=10_000)
+    assert len(text) < 101_000
+    assert text.endswith(
+        f"(Only the first {text.count(chr(10))} lines are listed; there are more.)"
+    )

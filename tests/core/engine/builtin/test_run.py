@@ -12,7 +12,9 @@ from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.launch import Launcher
+from oma_desktop.engine.wiring import World, wire
 from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.runfile_reading import read_run_file
 from oma_desktop.store.address import parse_address
 from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.ledger import ApprovalLedger
@@ -326,3 +328,39 @@ async def test_an_agent_cannot_rewrite_what_it_was_started_from(tmp_path):
     result = await runs.run()
     told = [text.endswith("belongs to the run and is not written.") for text in outputs(result)]
     assert told == [True, True, True, False]
+
+
+async def test_models_are_told_the_workspace_where_all_share_it(tmp_path):
+    run_file = read_run_file(
+        json.dumps(
+            {
+                "team": {
+                    "name": "t",
+                    "agents": [
+                        {"name": n, "model": "m", "provider": "ollama", "toolPreset": "full"}
+                        for n in "ab"
+                    ],
+                },
+                "cwd": "ws",
+            }
+        ).encode(),
+        name="r",
+    )
+    for agents, told in ((run_file.team.agents, True), (None, False)):
+        team = run_file.team
+        if agents is None:
+            first, second = team.agents
+            elsewhere = second.model_copy(update={"cwd": "other"})
+            team = team.model_copy(update={"agents": [first, elsewhere]})
+        wiring = wire(
+            run_file.model_copy(update={"team": team}),
+            base_dir=tmp_path,
+            world=World(CLOCK, environ={}, stored_key=lambda _: None),
+            needs_work=False,
+        )
+        assert wiring.team.tools.names == [
+            "file_read", "file_write", "file_edit", "glob", "grep", "bash",
+        ]  # fmt: skip
+        where = f'The workspace is "{tmp_path / "ws"}".'
+        assert all((where in tool.description) is told for tool in wiring.team.tools)
+        await wiring.close()
