@@ -67,8 +67,10 @@ class Reader(QTextBrowser):
         first = self.cursorForPosition(self.viewport().rect().topLeft()).position()
         start = bisect_left(frames, first, key=QTextFrame.lastPosition)
         for frame in frames[max(start - 1, 0) :]:
-            area = layout.frameBoundingRect(frame).translated(0, -top)
-            if area.top() > self.viewport().height():
+            # asking for the box of a frame would lay out the whole document: a card is one block
+            block = self.document().findBlock(frame.firstPosition())
+            line = layout.blockBoundingRect(block).translated(0, -top)
+            if line.top() > self.viewport().height():
                 return
             style = frame.frameFormat()
             kind = style.property(CARD)
@@ -77,12 +79,8 @@ class Reader(QTextBrowser):
             needs_you = kind == "needsyou"
             painter.setPen(QPen(look.color("state.needsyou.edge" if needs_you else "border"), 1))
             painter.setBrush(look.color("state.needsyou.tint" if needs_you else "surface"))
-            box = area.adjusted(
-                style.leftMargin() + 0.5,
-                style.topMargin() + 0.5,
-                -style.rightMargin() - 0.5,
-                -style.bottomMargin() - 0.5,
-            )
+            pad = style.padding() - 0.5
+            box = line.adjusted(-pad, -pad, pad, pad)
             painter.drawRoundedRect(box, RADIUS, RADIUS)
 
     def _paint_lines(self, painter: QPainter) -> None:
