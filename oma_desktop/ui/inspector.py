@@ -87,8 +87,7 @@ class Inspector(Retranslated):
         self._verb.conversation_pressed.connect(self.conversation_requested)
         self._neighbours.chosen.connect(selection.select_task)
         self.ledger.selectionModel().currentRowChanged.connect(self._on_call_chosen)
-        selection.run_changed.connect(self.refresh)
-        selection.task_changed.connect(self.refresh)
+        selection.task_changed.connect(self.refresh)  # comes with every other run, too
         selection.call_changed.connect(self._on_selection_call_changed)
         feed.changed.connect(self._on_feed_changed)
         feed.live_changed.connect(self.refresh)
@@ -147,7 +146,10 @@ class Inspector(Retranslated):
                 tr("Nothing is selected."), tr("Choose a run or a task to see its facts.")
             )
             return
-        task = next((t for t in run.tasks if t.id == self._selection.task_id), None)
+        task_id = self._selection.task_id
+        task = (
+            next((t for t in run.tasks if t.id == task_id), None) if task_id is not None else None
+        )
         if task is None:
             self._show_run(run, store)
         else:
