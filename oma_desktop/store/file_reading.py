@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -64,6 +66,8 @@ def read_container(path: Path) -> tuple[Container, FileStamp | None]:
 
 
 def _read_once(path: Path) -> tuple[bytes, FileStamp, FileStamp]:
+    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for whoever writes it
+        raise OSError(errno.EINVAL, "it is no regular file")
     with path.open("rb") as file:
         before = FileStamp.of(os.fstat(file.fileno()))
         data = file.read()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import stat
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -123,6 +124,8 @@ def is_stale(owner: LockOwner, *, now: datetime, host: str | None = None) -> boo
 
 
 def _read(path: Path) -> LockOwner | None:
+    if not stat.S_ISREG(path.stat().st_mode):
+        return None  # opening a pipe would wait for whoever writes it
     with path.open("rb") as file:
         data = file.read(_MAX_BYTES)
     return parse_owner(data)

@@ -110,3 +110,11 @@ def test_readers_cannot_write(path: Path) -> None:
         with pytest.raises(NotAllowed, match="STORE_READER_ONLY"):
             act()
     assert path.read_bytes() == WHOLE
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_the_place_of_a_store_is_refused_not_waited_for(tmp_path: Path) -> None:
+    place = tmp_path / "pipe.json"
+    os.mkfifo(place)
+    with pytest.raises(StoreError, match="STORE_UNREADABLE"):
+        read_container(place)

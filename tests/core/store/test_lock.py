@@ -476,3 +476,16 @@ def test_kill_of_the_owner_then_takeover(store: Path, children: list[Child]) -> 
     assert read_owner(store, clock=SystemClock()).owner is not None
     assert heir.ask("free") == "ok"
     assert siblings(store) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_the_place_of_a_lock_is_unreadable_not_waited_for(
+    store: Path, clock: HandClock
+) -> None:
+    os.mkfifo(lock_path(store))
+    assert read_owner(store, clock=clock).kind is LockKind.UNREADABLE
+    lock = lock_for(store, clock)
+    with pytest.raises(Locked, match="LOCK_UNREADABLE"):
+        lock.acquire()
+    lock.acquire(force=True)
+    assert lock.release()
