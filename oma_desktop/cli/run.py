@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from oma_desktop.base.text import tr
@@ -50,7 +51,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         code = exit_code(result)
         if code is Exit.SUSPENDED:
             output.note(
-                tr("Go on with: oma-desktop restore --store {path}", path=prepared.store_path)
+                tr(
+                    "Go on with: oma-desktop restore --store {path}",
+                    path=shlex.quote(str(prepared.store_path)),
+                )
             )
         return code
 

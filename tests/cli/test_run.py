@@ -1,6 +1,7 @@
 """`run`: where a run is kept, what is refused, what is printed (product.md 5 to 7; case s41)."""
 
 import json
+import shlex
 
 import pytest
 
@@ -74,6 +75,15 @@ def test_a_suspended_run_says_how_to_go_on(cli, tmp_path):
     assert done.code == 3
     assert "waiting for a decision: tool_call apr_" in done.out
     assert "oma-desktop restore --store" in done.err
+
+
+def test_what_a_suspended_run_says_can_be_pasted_whatever_its_path(cli, tmp_path):
+    folder = tmp_path / "it's 我的 runs; $HOME"
+    store = folder / "checkpoint.json"
+    done = cli("run", *trial(folder, "A", gate="A"), "--store", store)
+    command = done.err.splitlines()[-1].removeprefix("Go on with: oma-desktop ")
+    assert shlex.split(command) == ["restore", "--store", str(store)]
+    assert cli(*shlex.split(command)).code == 3
 
 
 def test_restore_finds_the_files_the_run_was_started_from(cli, tmp_path):
