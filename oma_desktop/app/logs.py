@@ -23,21 +23,36 @@ _crash_file: dict[str, TextIO] = {}
 def start_logs(folder: Path, *, debug: bool = False) -> Path | None:
     """Log into `folder`; returns last session's native crash report when there is one.
 
+    Where the folder cannot be written, warnings go to the terminal: a window without logs is worth
+    more than none.
+
     Log lines never hold tool inputs, message texts or keys: callers log ids and codes only.
     """
+    root = logging.getLogger()
+    root.setLevel(logging.DEBUG if debug else logging.INFO)
+    for noisy, level in QUIET.items():
+        logging.getLogger(noisy).setLevel(level)
+    try:
+        return _log_into(folder)
+    except OSError as error:
+        terminal = logging.StreamHandler()
+        terminal.setLevel(logging.WARNING)
+        root.addHandler(terminal)
+        root.warning("no log is kept in %s: %s", folder, error.strerror)
+        return None
+
+
+def _log_into(folder: Path) -> Path | None:
     folder.mkdir(parents=True, exist_ok=True)
+    found = _keep_native_crashes(folder)  # opens a file: what cannot be written shows here
     handler = logging.handlers.RotatingFileHandler(
         folder / "oma-desktop.log", maxBytes=2_000_000, backupCount=3, encoding="utf-8", delay=True
     )
     handler.setFormatter(
         logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
     )
-    root = logging.getLogger()
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG if debug else logging.INFO)
-    for noisy, level in QUIET.items():
-        logging.getLogger(noisy).setLevel(level)
-    return _keep_native_crashes(folder)
+    logging.getLogger().addHandler(handler)
+    return found
 
 
 def _keep_native_crashes(folder: Path) -> Path | None:

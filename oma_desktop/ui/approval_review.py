@@ -185,7 +185,7 @@ class ReviewWindow(QWidget):
         handle = self.windowHandle()
         if handle is not None:
             handle.installEventFilter(self)
-        self.body.text.text.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.body.take_focus()
         self._fit_timer.start()
 
     @override
@@ -236,7 +236,7 @@ class ReviewWindow(QWidget):
         self.body.show_request(self.model.review.shown)
         self.footer.show_request()
         self.scroller.verticalScrollBar().setValue(0)
-        self.body.text.text.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.body.take_focus()
         self._refresh()
 
     def _say(self) -> None:

@@ -61,24 +61,15 @@ class MapBar(Retranslated):
         self.fit = dress(QPushButton(), "name")
         self._label.setBuddy(self.focus)
 
-        left, right = QWidget(), QWidget()
-        for group, parts in (
-            (left, (self._label, self.focus, self.hide_done, self.grouping)),
-            (right, (self._counts, self.zoom_out, self.zoom_label, self.zoom_in, self.fit)),
-        ):
-            row = QHBoxLayout(group)
-            row.setContentsMargins(0, 0, 0, 0)
-            row.setSpacing(8 if group is left else 4)
-            for part in parts:
-                row.addWidget(part)
-            if group is left:
-                row.insertSpacing(2, 8)
-                row.insertSpacing(4, 8)
+        # Small groups: in a narrow window each may take a line, none is squeezed over another
         flow = FlowLayout(self, spacing=8)
         flow.setContentsMargins(12, 4, 12, 4)
-        flow.addWidget(left)
+        flow.addWidget(_group((self._label, self.focus), spacing=8, after=8))
+        flow.addWidget(_group((self.hide_done,), spacing=8, after=8))
+        flow.addWidget(self.grouping)
         flow.split()
-        flow.addWidget(right)
+        flow.addWidget(self._counts)
+        flow.addWidget(_group((self.zoom_out, self.zoom_label, self.zoom_in, self.fit), spacing=4))
         self.setProperty("ground", "bar")
 
         self.focus.activated.connect(self._on_focus_chosen)
@@ -155,3 +146,14 @@ class MapBar(Retranslated):
         for button in (self.zoom_out, self.zoom_in):
             button.setFixedSize(size, size)
         self._fit_focus()
+
+
+def _group(parts: tuple[QWidget, ...], *, spacing: int, after: int = 0) -> QWidget:
+    """Return widgets that stay side by side."""
+    group = QWidget()
+    row = QHBoxLayout(group)
+    row.setContentsMargins(0, 0, after, 0)
+    row.setSpacing(spacing)
+    for part in parts:
+        row.addWidget(part)
+    return group

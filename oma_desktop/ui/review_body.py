@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QApplication,
+    QSizePolicy,
+    QStackedWidget,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
 
 from oma_desktop.base.text import tr
 from oma_desktop.ui import review_words as words
@@ -163,8 +170,21 @@ class Body(QWidget):
             self.tree.show_content(paper.content)
         elif page is self.tasks and paper is not None:
             self.tasks.show_lists(tasks_of(paper.row.request.content))
+        now = QApplication.focusWidget()
+        was_in = now is not None and self._stack.isAncestorOf(now)
         self._stack.setCurrentWidget(page)
+        if was_in:
+            self.take_focus()  # Qt would give it to what comes next: the field of the note
         self.laid_out.emit()
+
+    def take_focus(self) -> None:
+        """Give the keys to what is to be read."""
+        page = self._stack.currentWidget()
+        if isinstance(page, Compare):
+            page = page.right
+        part = page.text if isinstance(page, ExactView) else page
+        if part is not None:
+            part.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_shown(self) -> None:
         if self.whole_was_shown:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -406,3 +406,15 @@ def test_a_view_goes_without_its_feed_noticing(qtbot):
     page.view.deleteLater()
     qtbot.wait(0)
     page.feed.put(store(stack_plan()))
+
+
+def test_a_narrow_bar_lays_nothing_over_another(qtbot):
+    page = MapPage(qtbot, plan())
+    bar = page.view.bar
+    parts = (bar.focus, bar.hide_done, bar.grouping, bar._counts, bar.zoom_label, bar.fit)
+    for width in (900, 420, 260, 200):
+        page.view.resize(width, 560)
+        QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+        areas = [QRect(p.mapTo(bar, QPoint(0, 0)), p.size()) for p in parts]
+        both = [(a, b) for i, a in enumerate(areas) for b in areas[:i] if a.intersects(b)]
+        assert not both, f"at {width}"

@@ -366,6 +366,16 @@ def test_long_or_odd_names_are_read_in_the_exact_text(review):
     assert "toolName" not in plain.window.body.text.text.toPlainText()
 
 
+def test_what_is_to_be_read_has_the_keys_first(review):
+    view = request("a")
+    view.content["rawInput"] = {"to": " x", "extra": 1}
+    page = review(view)
+    page.painted()
+    body = page.window.body
+    assert body._stack.currentWidget() is body.compare
+    assert body.compare.right.text.hasFocus(), "not the field of the note"
+
+
 def test_raw_input_that_differs_must_be_read_too(review):
     view = request("a", tool_input={"to": "x"})
     view.content["rawInput"] = {"to": " x", "extra": 1}
