@@ -270,7 +270,7 @@ class ResumeDialog(QDialog):
         if not problems:
             self.notice.clear()
             return
-        text = paragraph(describe(p.code, dict(p.facts)).whole for p in problems)
+        text = paragraph(describe(p.code, {"where": p.where, **p.facts}).whole for p in problems)
         serious = any(p.severity == "error" for p in problems)
         self.notice.say(text, level="error" if serious else "warning")
 
