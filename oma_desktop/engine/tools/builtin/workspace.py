@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
 from typing import Final
 
-from oma_desktop.engine.tools.builtin.refusal import Refusal, quoted
+from oma_desktop.engine.tools.builtin.refusal import Refusal, of_os_error, quoted
 
 OWN_FOLDER: Final = ".oma"
 _WINDOWS: Final = sys.platform == "win32"
@@ -54,7 +54,7 @@ class Guard:
 
     def check(self, place: Place) -> None:
         """Raise Refusal GUARDED when `place` may not be written."""
-        name = _folded(place.path)
+        name = str(place.path).casefold()
         own = any(step.casefold() == OWN_FOLDER for step in place.steps)
         if own or name in self._exact or (self._begins and name.startswith(self._begins)):
             raise Refusal("GUARDED", f"{quoted(place.path)} belongs to the run and is not written.")
@@ -70,11 +70,11 @@ class Workspace:
 
     def place(self, path: str) -> Place:
         """Return where `path` really lies. Raises Refusal PATH_INVALID, PATH_NOT_ABSOLUTE,
-        PATH_OUTSIDE.
+        PATH_OUTSIDE, and what `of_os_error` says.
         """
         _check_spelling(path)
         if not self.confined:
-            real = Path(os.path.realpath(self.root / path))
+            real = _resolved(self.root / path)
             return Place(Path(real.anchor), real.parts[1:])
         if not Path(path).is_absolute():
             where = quoted(self.root)
@@ -82,7 +82,7 @@ class Workspace:
                 "PATH_NOT_ABSOLUTE",
                 f"{quoted(path)} is not an absolute path; the workspace is {where}.",
             )
-        root = Path(os.path.realpath(self.root))
+        root = _resolved(self.root)
         spelled = Path(os.path.normpath(path))
         if spelled.root == "//":  # POSIX keeps two leading slashes
             spelled = Path("/", *spelled.parts[1:])
@@ -91,7 +91,7 @@ class Workspace:
             steps = _below(spelled, root)
         if steps is None:
             raise self._outside(path)
-        inside = _below(Path(os.path.realpath(root.joinpath(*steps))), root)
+        inside = _below(_resolved(root.joinpath(*steps)), root)
         if inside is None:
             raise self._outside(path)
         if _WINDOWS:
@@ -111,6 +111,14 @@ def _check_spelling(path: str) -> None:
         usable = False
     if not usable:
         raise Refusal("PATH_INVALID", f"{quoted(path)} is not a path.")
+
+
+def _resolved(path: Path) -> Path:
+    """Follow every link; of what is not there the longest part that is."""
+    try:
+        return Path(os.path.realpath(path))
+    except OSError as error:  # a link that was swapped while it was looked at
+        raise of_os_error(error, path) from error
 
 
 def _check_windows(steps: Sequence[str], path: str) -> None:
