@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import sys
 
 import pytest
 
@@ -17,9 +18,11 @@ MARGIN = 2  # shared machines
 @pytest.fixture
 def frozen():
     """The start of the program is over."""
+    before = sys.getswitchinterval()
     favour_loop()
     yield
     gc.unfreeze()
+    sys.setswitchinterval(before)
 
 
 def written(path, goal):
