@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import locale
 import logging
 import os
@@ -38,7 +37,6 @@ from oma_desktop.viewmodel.feed import Notice
 log = logging.getLogger(__name__)
 
 TASKS_END_S: Final = 2.0
-COLLECTOR: Final = (10_000, 20, 50)
 LANES_END_S: Final = 1.5
 HEARTBEAT_MS: Final = 200
 """On Windows a signal is noticed only when some Python runs (house.md 4.1 #12)."""
@@ -136,7 +134,6 @@ class _Program:
         window = bench.window
         window.close_requested.connect(self._leave.set)
         window.language_changed.connect(self._on_language)
-        _calm_collector()
         self._handle_signals(loop, window)
         if QApplication.platformName() != "offscreen":  # a picture has no frame around it
             window.fit_screen()
@@ -214,17 +211,6 @@ def save_picture(window: MainWindow, path: Path) -> None:
     if not window.grab().save(str(path)):
         log.warning("picture could not be saved")
         window.feed.notice.emit(Notice("warning", "PICTURE_NOT_SAVED", {"path": str(path)}))
-
-
-def _calm_collector() -> None:
-    """Keep what lives as long as the window out of every later collection.
-
-    One full pass over all widgets, modules and pictures of big runs holds the interpreter for tens
-    of milliseconds (feasibility.md 3); young objects are still collected as before.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECTOR)
 
 
 def _nothing() -> None:

@@ -18,10 +18,11 @@ MARGIN = 2  # shared machines
 @pytest.fixture
 def frozen():
     """The start of the program is over."""
-    before = sys.getswitchinterval()
+    before, lots = sys.getswitchinterval(), gc.get_threshold()
     favour_loop()
     yield
     gc.unfreeze()
+    gc.set_threshold(*lots)
     sys.setswitchinterval(before)
 
 
