@@ -7,6 +7,7 @@ link, so what is swapped after the checks leads nowhere.
 
 from __future__ import annotations
 
+import ntpath
 import os
 import sys
 from collections.abc import Sequence
@@ -124,8 +125,14 @@ def _resolved(path: Path) -> Path:
 def _check_windows(steps: Sequence[str], path: str) -> None:
     """Refuse devices (`NUL`), streams (`a:b`) and names Windows would silently shorten."""
     for step in steps:
-        if ":" in step or step != step.rstrip(". ") or PureWindowsPath(step).is_reserved():
+        if ":" in step or step != step.rstrip(". ") or _is_device(step):
             raise Refusal("PATH_INVALID", f"{quoted(path)} names no plain file.")
+
+
+def _is_device(name: str) -> bool:
+    """Whether Windows takes the name for a device, like `NUL` or `com1.txt`."""
+    newer = getattr(ntpath, "isreserved", None)  # Python 3.13
+    return bool(newer(name)) if newer else PureWindowsPath(name).is_reserved()
 
 
 def _below(path: Path, root: Path) -> tuple[str, ...] | None:

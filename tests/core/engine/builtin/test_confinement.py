@@ -19,7 +19,7 @@ from oma_desktop.engine.tools.builtin.anchored import FdCalls, PathCalls, opened
 from oma_desktop.engine.tools.builtin.file_read import read_file
 from oma_desktop.engine.tools.builtin.file_write import write_file
 from oma_desktop.engine.tools.builtin.refusal import Refusal
-from oma_desktop.engine.tools.builtin.workspace import Guard, Place, Workspace
+from oma_desktop.engine.tools.builtin.workspace import Guard, Place, Workspace, _check_windows
 from tests.core.engine.builtin.tool_world import ToolWorld
 
 BOTH = pytest.mark.parametrize("anchors", [True, False])
@@ -118,6 +118,14 @@ async def test_only_plain_files_are_touched(box):
         assert await box.refused("file_read", path=box.path(name)) == "NOT_A_FILE"
         assert await box.refused("file_write", path=box.path(name), content="x") == "NOT_A_FILE"
     assert await box.refused("grep", path=box.path("pipe"), pattern="x") == "NOT_A_FILE"
+
+
+@pytest.mark.parametrize("step", ["NUL", "com1.txt", "a:b", "f.txt::$DATA", "a.", "a ", "..."])
+def test_on_windows_devices_streams_and_shortened_names_are_refused(step):
+    with pytest.raises(Refusal) as caught:
+        _check_windows(("fine", step), step)
+    assert caught.value.code == "PATH_INVALID"
+    _check_windows(("fine", "null.txt", "a.b c"), "fine")
 
 
 # --- what is swapped after the checks ------------------------------------------------------------
