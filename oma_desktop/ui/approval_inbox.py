@@ -164,7 +164,9 @@ class InboxPanel(QWidget):
         self._stack.setCurrentWidget(self.empty if nothing else self.list)
         if nothing:
             self.empty.show_reason(
-                filtered=bool(self.filter.text()), n_all=self.rows.n_all, last=self._last()
+                filtered=bool(self.filter.text()) and self.rows.n_all > 0,
+                n_all=self.rows.n_all,
+                last=self._last(),
             )
 
     def _last(self) -> str:

@@ -120,3 +120,10 @@ def test_coming_by_keyboard_marks_the_first_card(inbox):
     assert [i.row() for i in panel.list.selectedIndexes()] == [0], "it is seen where one is"
     QTest.keyClick(panel.windowHandle(), Qt.Key.Key_Return)
     assert panel.wanted == [RequestKey(STORE, "apr_a")]
+
+
+def test_a_filter_over_nothing_hides_nothing(inbox):
+    _, panel = inbox()
+    panel.filter.setText("x")
+    assert panel.empty.title.text() == "Nothing needs you."
+    assert panel.empty.clear.isHidden()
