@@ -17,9 +17,10 @@ HAS_QT = importlib.util.find_spec("PySide6") is not None
 if importlib.util.find_spec("pytestqt") is None:
 
     def pytest_addoption(parser):
-        """Know the two Qt settings of pyproject.toml where pytest-qt is not installed."""
+        """Know the Qt settings of pyproject.toml where pytest-qt is not installed."""
         parser.addini("qt_api", "unused without Qt")
         parser.addini("qt_log_level_fail", "unused without Qt")
+        parser.addini("qt_log_ignore", "unused without Qt", type="linelist")
 
 
 if not HAS_QT:

@@ -20,6 +20,7 @@ from oma_desktop.model.errors import (
     UserError,
 )
 from oma_desktop.model.json_text import cut_whole
+from oma_desktop.model.redaction import TextRules
 from oma_desktop.model.result import (
     ERROR_MESSAGE_LIMIT,
     STATUS_MESSAGE_LIMIT,
@@ -46,6 +47,7 @@ _STATUS: Final[dict[ErrorKind, StatusCode]] = {
     "budget": "budget_exhausted",
     "cancellation": "cancelled",
 }
+_MASKED: Final = TextRules(strict=True)
 _STOPS: Final[dict[StopReason, tuple[StatusCode, ErrorKind]]] = {
     StopReason.TIMEOUT: ("timeout", "timeout"),
     StopReason.BUDGET: ("budget_exhausted", "budget"),
@@ -94,7 +96,8 @@ def error_info(error: OmaError) -> ErrorInfo:
     status = error.facts.get("status")
     provider = error.facts.get("provider")
     said = isinstance(message, str) and message
-    text = str(message) if said else describe(error.code, error.facts).title
+    # An endpoint may repeat a key it was sent; this text is stored and shown (engine.md 1.9).
+    text = _MASKED(str(message)) if said else describe(error.code, error.facts).title
     return ErrorInfo(
         kind=_kind(error),
         code=error.code,

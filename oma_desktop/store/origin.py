@@ -19,7 +19,7 @@ from oma_desktop.model.errors import OmaError
 from oma_desktop.model.json_text import encode, parse
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.store.address import StoreAddress
-from oma_desktop.store.atomic import write_atomic
+from oma_desktop.store.atomic import resolve, write_atomic
 
 SUFFIX: Final = ".origin.json"
 _VERSION: Final = 1
@@ -40,9 +40,10 @@ class Origin:
 
 
 def origin_path(store: StoreAddress) -> Path:
-    """Return the place of the sidecar: beside a file, on this computer for a database."""
+    """Return the place of the sidecar: beside the real file, on this computer for a database."""
     if isinstance(store, Path):
-        return store.with_name(store.name + SUFFIX)
+        target = resolve(store)  # as the lock: a link and its target are one store
+        return target.with_name(target.name + SUFFIX)
     name = hashlib.sha256(store.text.encode()).hexdigest()[:32]
     return home("origins") / f"{name}{SUFFIX}"
 

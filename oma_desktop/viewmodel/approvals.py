@@ -94,13 +94,17 @@ def owned_elsewhere(owner: Owner) -> bool:
     return owner.kind is OwnerKind.OTHER_PROCESS
 
 
-def group_of(request: ApprovalView, owner: Owner) -> Group:
-    """Return where a request stands; a decision counts even after its run has gone."""
+def group_of(request: ApprovalView, owner: Owner, *, readable: bool = True) -> Group:
+    """Return where a request stands; a decision counts even after its run has gone.
+
+    What an unreadable store asks cannot be decided: nothing could be recorded in it.
+    """
     if request.state != "pending":
         return Group.DECIDED
     if not request.open:
         return Group.NO_LONGER_OPEN
-    return Group.NOT_HERE if owned_elsewhere(owner) else Group.NEEDS_YOU
+    decidable = readable and not owned_elsewhere(owner)
+    return Group.NEEDS_YOU if decidable else Group.NOT_HERE
 
 
 def query(stores: Iterable[StoreView]) -> tuple[RequestRow, ...]:
@@ -119,7 +123,7 @@ def _rows(store: StoreView) -> Iterable[RequestRow]:
         yield RequestRow(
             RequestKey(store.path, request.id),
             request,
-            group_of(request, store.owner),
+            group_of(request, store.owner, readable=store.readable),
             store.owner,
             run,
             run_name(store, run) if run is not None else request.run_id,

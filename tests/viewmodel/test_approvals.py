@@ -35,6 +35,11 @@ def test_a_run_of_this_app_can_be_decided_here() -> None:
     assert row.group is Group.NEEDS_YOU
 
 
+def test_a_store_that_cannot_be_read_takes_no_decision() -> None:
+    (row,) = query([replace(store(request("a")), readable=False)])
+    assert row.group is Group.NOT_HERE
+
+
 def test_badge_list_and_filter_agree_and_follow_the_feed() -> None:
     feed = Feed()
     inbox = Inbox(feed)

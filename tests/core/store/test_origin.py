@@ -97,3 +97,14 @@ def test_a_damaged_or_foreign_sidecar_names_nothing(store, files, text):
 def test_without_a_sidecar_nothing_is_known(store):
     assert read_origin(store).is_empty
     assert read_origin(store, "k").is_empty
+
+
+def test_a_link_and_its_target_are_one_store(tmp_path):
+    (tmp_path / "real").mkdir()
+    real, link = tmp_path / "real" / "c.json", tmp_path / "link.json"
+    real.write_text("{}", "utf-8")
+    link.symlink_to(real)
+    run_file = tmp_path / "run.yaml"
+    run_file.write_text("", "utf-8")
+    write_origin(link, "k", Origin(run_file=run_file))
+    assert read_origin(real, "k").run_file == run_file
