@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""From a clone to a running program with one command; standard library only (product.md 4).
+"""From a clone to a running program with one command; standard library only.
 
     python3 packaging/bootstrap.py demo  [arguments of `oma-desktop demo`]
     python3 packaging/bootstrap.py run   [arguments of `oma-desktop`]
@@ -366,7 +366,7 @@ def bench(arguments: list[str]) -> int:
 
 
 def shots(arguments: list[str]) -> int:
-    """Draw every view in light, dark and Chinese into a folder (default `shots/`)."""
+    """Draw the views in light, dark, high contrast and Chinese into a folder (`shots/`)."""
     prepare(dev=False, window=False)
     folder = arguments[0] if arguments else "shots"
     return run(

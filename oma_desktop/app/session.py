@@ -1,4 +1,4 @@
-"""What a click sets in motion: implements `Commands`, joins engine, monitor and feed (house 2.4).
+"""What a click sets in motion: `Commands`, over engine, monitor and feed (house.md 2.4).
 
 Every verb spawns one supervised task, exclusive per thing it acts on. A known error becomes a
 notice; anything else is a bug and goes to `failure`. Nothing here edits a view.

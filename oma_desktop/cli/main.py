@@ -64,8 +64,8 @@ def build_parser(wanted: str | None = None) -> argparse.ArgumentParser:
         prog="oma-desktop",
         description=tr("Supervise, steer and resume long multi-agent runs."),
         epilog=tr(
-            "Without a command the window opens; paths are store files, addresses of databases, "
-            "run files or folders."
+            "Without a command the window opens; paths are store files, folders or addresses of "
+            "databases."
         ),
         allow_abbrev=False,
     )
@@ -88,6 +88,7 @@ def build_parser(wanted: str | None = None) -> argparse.ArgumentParser:
 
 def _describe(parser: argparse.ArgumentParser, command: Command) -> None:
     parser.add_argument("--json", action="store_true", help=tr("print exactly one JSON document"))
+    # Accepted everywhere (product.md 5); commands that only read never lock.
     parser.add_argument(
         "--force-lock",
         action="store_true",

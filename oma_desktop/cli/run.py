@@ -16,7 +16,7 @@ from oma_desktop.store.origin import Origin
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Describe the arguments."""
-    parser.add_argument("runfile", type=Path, help=tr("a run file, tasks file or plan"))
+    parser.add_argument("runfile", type=Path, help=tr("a run file or tasks file"))
     add_file_arguments(parser)
     parser.add_argument(
         "--store",

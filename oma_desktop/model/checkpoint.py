@@ -30,7 +30,7 @@ Phase: TypeAlias = Literal["awaiting_model", "executing_tools", "completed"]
 
 
 class TaskRequires(TypedDict, total=False):
-    """Hard filter on agents (engine.md 2.6)."""
+    """Hard filter on agents."""
 
     requiredTools: list[str]
     requiredCapabilities: list[str]

@@ -85,7 +85,7 @@ class Approvals(Described):
 
 
 class Redaction(Described):
-    """What is masked before anything is saved, beyond the built-in rules (formats.md 1.5.4).
+    """What is masked before anything is saved, beyond the built-in rules.
 
     `patterns` are regular expressions in the syntax of Python, searched in every saved text.
     """
@@ -117,7 +117,7 @@ class Journal(Described):
 
 
 class Recovery(Described):
-    """How a run repairs its plan (engine.md 6.1)."""
+    """How a run repairs its plan."""
 
     mode: Literal["fixed", "adaptive"] = "fixed"
     rules: list[JsonObject] = []
@@ -127,7 +127,7 @@ class Recovery(Described):
 
 
 class Coordinator(Described):
-    """The agent that decomposes a goal (engine.md 4.3), the JSON-able part."""
+    """The agent that decomposes a goal, the JSON-able part."""
 
     model: str | None = None
     provider: str | None = None
@@ -194,7 +194,7 @@ def _tools(value: object) -> object:
 class ProviderEntry(Described):
     """A named endpoint. Never holds a key: `keyEnv` names variables that do.
 
-    `type` scripted reads replies from `script` (golden/SCRIPTS.md), relative to the run file.
+    `type` scripted reads replies from `script`, relative to the run file.
     """
 
     type: Literal["openai", "anthropic", "scripted"] = "openai"

@@ -32,7 +32,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class AgentConfig(Described):
-    """One agent (engine.md 1.3), the JSON-able part. No secrets: keys come from elsewhere."""
+    """One agent, the JSON-able part. No secrets: keys come from elsewhere."""
 
     name: Annotated[str, Field(min_length=1, max_length=128)]
     description: str | None = None
@@ -78,7 +78,7 @@ class AgentConfig(Described):
 
 
 class TaskSpec(Described):
-    """One task as a person writes it (engine.md 1.4); `dependsOn` holds titles or ids."""
+    """One task as a person writes it; `dependsOn` holds titles or ids."""
 
     title: Text
     description: str
@@ -107,7 +107,7 @@ class TeamConfig(Described):
 
 
 class OrchestratorOptions(Described):
-    """The JSON-able part of OrchestratorConfig (engine.md 1.5)."""
+    """Options of the orchestrator, the JSON-able part."""
 
     max_concurrency: Annotated[int, Field(ge=1)] = 5
     scheduling_strategy: Literal[
