@@ -51,6 +51,7 @@ class EmbeddedRuns:
         self._feed = feed
         self._hint = hint
         self._runs: dict[RunRef, EmbeddedRun] = {}
+        self._closing = False
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -63,13 +64,17 @@ class EmbeddedRuns:
         forget = bus.subscribe(lambda event: self._hear(run, titles, event))
         self._runs[ref] = run
         self._announce()
+        if self._closing:  # asked for before the window closed, opened after
+            run.token.stop(StopReason.SUSPEND)
         try:
             await prepared.go(run.token)
         finally:
             forget()
             del self._runs[ref]
-            await prepared.close()
-            run.done.set()
+            try:
+                await prepared.close()
+            finally:
+                run.done.set()
             self._announce()
             self._hint(ref.store)
 
@@ -89,6 +94,7 @@ class EmbeddedRuns:
 
     async def suspend_all(self, timeout_s: float) -> int:
         """Suspend everything and wait; return how many did not reach a safe point in time."""
+        self._closing = True
         runs = list(self._runs.values())
         for run in runs:
             self.stop(run.ref, StopReason.SUSPEND)

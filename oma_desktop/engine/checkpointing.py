@@ -62,10 +62,10 @@ class CheckpointWriter:
         async with self._turn:
             if self._covered >= mine:
                 return self._last_ok
+            self._last_ok = False  # also when the write ends in something unforeseen
             try:
                 await self._write(boundary)
             except StoreError as error:
-                self._last_ok = False
                 said = {"kind": SAVE_FAILED, "code": error.code, "error": str(error)}
                 self._bus.emit("error", data={**error.facts, **said})
             else:

@@ -61,8 +61,10 @@ class Prepared:
 
     async def close(self) -> None:
         """Release connections, store and lock."""
-        await self._wiring.close()
-        await self._lanes.store(_release, self._opened, self.store_path, self.key)
+        try:
+            await self._wiring.close()
+        finally:
+            await self._lanes.store(_release, self._opened, self.store_path, self.key)
 
 
 class Launcher:

@@ -142,10 +142,12 @@ def verdict(state: RunState, found: Reconciled) -> Verdict:
         for i, d in state.decisions.items()
         if d["decision"] == "rejected" and d["scope"] != "tool_call"
     }
-    if refused & state.pending.keys():
-        return Verdict.REJECTED
     if refused:
-        return Verdict.REJECTED_BEFORE
+        # What nobody decided yet comes first (3.6 step 5): a refusal ends the run for good, and
+        # with it the saved steps of the task that still waits for a person.
+        if undecided:
+            return Verdict.SUSPENDED
+        return Verdict.REJECTED if refused & state.pending.keys() else Verdict.REJECTED_BEFORE
     if any(r["content"].get("continuation") == "plan_only" for r in _approved_plans(state, found)):
         return Verdict.PLAN_ONLY
     for request in state.pending.values():

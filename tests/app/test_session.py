@@ -238,3 +238,12 @@ async def test_a_bad_run_file_is_a_notice_not_a_crash(bench, tmp_path, what):
     await until(lambda: bool(bench.notices))
     assert bench.notices[0].level == "error"
     assert not any(name.endswith(".lock") for name in await asyncio.to_thread(os.listdir, tmp_path))
+
+
+async def test_a_run_prepared_while_the_window_closes_is_suspended(bench, tmp_path):
+    """Its store opens after everything was asked to stop: it must not start a tool then."""
+    await bench.session._runs.suspend_all(0.1)
+    bench.session.play_sample_in(tmp_path)
+    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    assert only_run(bench).n_done == 0
+    assert not (tmp_path / "effects.jsonl").exists()

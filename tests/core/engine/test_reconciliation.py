@@ -417,6 +417,14 @@ class TestStep5Outcome:
         saved.decide(saved.ask(scope), "reject")
         assert await saved.verdict() is Verdict.REJECTED
 
+    async def test_what_nobody_decided_yet_comes_before_a_rejected_boundary(self, saved):
+        """Else the saved steps of the task that waits would be skipped for good."""
+        saved.decide(saved.ask("task_dispatch"), "reject")
+        open_call = saved.ask("tool_call")
+        assert await saved.verdict() is Verdict.SUSPENDED
+        saved.decide(open_call, "approve")
+        assert await saved.verdict() is Verdict.REJECTED
+
     async def test_a_rejected_boundary_comes_before_an_earlier_rejection(self, saved):
         saved.remember(saved.ask("task_round"), "reject")
         saved.decide(saved.ask("task_dispatch"), "reject")
