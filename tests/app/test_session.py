@@ -246,4 +246,4 @@ async def test_a_run_prepared_while_the_window_closes_is_suspended(bench, tmp_pa
     bench.session.play_sample_in(tmp_path)
     await until(lambda: state_is(bench, RunState.SUSPENDED))
     assert only_run(bench).n_done == 0
-    assert not (tmp_path / "effects.jsonl").exists()
+    assert not effects(tmp_path)
