@@ -62,7 +62,8 @@ class Approvals:
     async def suspend_dispatch(self, task: TaskSnapshot, reason: str | None) -> ApprovalRequest:
         """Put the task before a reviewer: save, ledger row, announcement, in this order.
 
-        Raises ApprovalError, and IntegrityMismatch when the save failed; nothing is pending then.
+        Raises ApprovalError: nothing is let through. IntegrityMismatch when the save failed, then
+        nothing is pending; or when its row could not be written, then the saved request stays.
         """
         content: JsonObject = {"kind": "task_dispatch", "task": cast("JsonValue", task)}
         return await self._suspend("task_dispatch", task["id"], content, reason)
@@ -89,10 +90,12 @@ class Approvals:
             await writer.save_strict(f"{scope}_suspended")
         except StoreError as error:
             self._state.pending.pop(request["id"], None)
-            raise IntegrityMismatch(
-                "APPROVAL_INTEGRITY_ERROR", reason="not_saved", cause=error.code
-            ) from error
-        await self._lanes.store(ledger.ensure, request)
+            raise _unusable("not_saved", error) from error
+        try:
+            await self._lanes.store(ledger.ensure, request)
+        except StoreError as error:
+            # The checkpoint holds the request: it stays, and the next restore creates its row.
+            raise _unusable("row_not_saved", error) from error
         self._bus.emit("approval_pending", data=cast("JsonObject", request))
         return request
 
@@ -121,7 +124,11 @@ class Approvals:
         content: JsonObject,
         reason: str | None,
     ) -> ApprovalRequest:
-        """Put one tool call before a reviewer (engine.md 5.4, right column)."""
+        """Put one tool call before a reviewer (engine.md 5.4, right column).
+
+        Raises ApprovalError or StoreError, then nothing is pending. A request that is saved but
+        whose row could not be written holds the call unannounced; the next restore creates the row.
+        """
         _, ledger = self.able()
         boundary = f"{boundaries.task_id}:{call_id}"
         request = await self._request("tool_call", boundary, content, reason)
@@ -132,24 +139,42 @@ class Approvals:
         except StoreError:
             del call["approvalRequest"]
             raise
-        await self._lanes.store(ledger.ensure, request)
-        self._bus.emit(
-            "approval_pending",
-            agent=entry["assignee"],
-            task=entry["taskId"],
-            data=cast("JsonObject", request),
-        )
+        event, data = "approval_pending", cast("JsonObject", request)
+        try:
+            await self._lanes.store(ledger.ensure, request)
+        except StoreError as error:
+            # Failing the task here would throw away a request that is already on disk.
+            event, data = "error", {"kind": "approval_row_failed", "code": error.code}
+        self._bus.emit(event, agent=entry["assignee"], task=entry["taskId"], data=data)
         return request
 
     async def _request(
         self, scope: ApprovalScope, boundary: str, content: JsonObject, reason: str | None
     ) -> ApprovalRequest:
-        """Build a request, or take the stored one when the same thing was asked before (W38)."""
+        """Build a request, or take the stored one when the same thing was asked before (W38).
+
+        A call this run already knows a decision about is another call when it is asked for again
+        (a retry repeats id and input): it gets the next `occurrence`, hence a decision of its own.
+        """
         _, ledger = self.able()
         if self._state.identity.run_id != js_trim(self._state.identity.run_id):
             # The request would carry the trimmed id and make the checkpoint unreadable (W10).
             raise ApprovalInvalid("APPROVAL_VALIDATION_ERROR", reason="run_id_spaces")
-        request = create_request(
+        request = self._built(scope, boundary, content, reason)
+        while scope == "tool_call" and request["id"] in self._state.decisions:
+            nth = cast("int", content.get("occurrence", 1)) + 1
+            content = {**content, "occurrence": nth}
+            request = self._built(scope, boundary, content, reason)
+        try:
+            row = await self._lanes.store(ledger.get, request["id"])
+        except StoreError as error:
+            raise _unusable("row_not_read", error) from error
+        return request if row is None else row["request"]
+
+    def _built(
+        self, scope: ApprovalScope, boundary: str, content: JsonObject, reason: str | None
+    ) -> ApprovalRequest:
+        return create_request(
             run_id=self._state.identity.run_id,
             scope=scope,
             boundary=boundary,
@@ -157,8 +182,11 @@ class Approvals:
             requested_at=self._clock.now(),
             reason=reason,
         )
-        row = await self._lanes.store(ledger.get, request["id"])
-        return request if row is None else row["request"]
+
+
+def _unusable(reason: str, cause: StoreError) -> IntegrityMismatch:
+    """The store failed around a request: nothing is let through (engine.md 5.4)."""
+    return IntegrityMismatch("APPROVAL_INTEGRITY_ERROR", reason=reason, cause=cause.code)
 
 
 class TaskBoundaries:

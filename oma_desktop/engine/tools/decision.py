@@ -58,10 +58,12 @@ def check_decision(
 ) -> None:
     """Raise StaleDecision unless the decision is about exactly `content`, here, in this run.
 
-    A request written without `occurrence` (by the peer) is compared without it.
+    `occurrence` is the request's own: the peer writes none, and a retry of the task counts on
+    where the earlier try stopped. It only keeps requests apart, what would run is the rest.
     """
-    if "occurrence" not in request["content"]:
-        content = {key: value for key, value in content.items() if key != "occurrence"}
+    content = {key: value for key, value in content.items() if key != "occurrence"}
+    if "occurrence" in request["content"]:
+        content["occurrence"] = request["content"]["occurrence"]
     boundary = boundary_of(str(content["taskId"]), str(content["toolCallId"]))
     expected = request_hash("tool_call", boundary, content)
     same = (

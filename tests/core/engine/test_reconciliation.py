@@ -535,6 +535,33 @@ class TestNothingIsConsumedTwice:
         last = await world.restore(real_runner=True)
         assert (last.success, self.ran(last)) == (True, ["c1"])
 
+    @pytest.mark.parametrize("by", ["its own retry", "a restore"])
+    async def test_a_call_repeated_by_another_try_needs_a_decision_of_its_own(self, by):
+        """The model sends id and input again; the first approval has paid once already."""
+        document = script(others=0)
+        fails = {"error": {"message": "busy", "status": 503}}
+        document["replies"]["Pay"] = [{"text": "paying", "tools": [CALL]}, fails]
+        tries = {"max_retries": 1, "retry_delay_ms": 10} if by == "its own retry" else {}
+        world = RunWorld(script=document)
+        await world.run(spec("Pay", assignee="payer", **tries), real_runner=True)
+        world.decide("approve")
+        second = await world.restore(real_runner=True)
+        assert self.ran(second) == ["c1"]
+        if by == "a restore":
+            assert world.statuses() == {"Pay": "failed"}
+            second = await world.restore(real_runner=True, retry_failed=True)
+            assert self.ran(second) == []
+        assert second.status.code == "suspended"
+        assert [r["request"]["content"].get("occurrence") for r in world.ledger().list()] == [
+            None, 2,
+        ]  # fmt: skip
+        waiting = await world.restore(real_runner=True)
+        assert (waiting.status.code, waiting.log) == ("suspended", None), "nothing to go on with"
+        world.decide("approve")
+        last = await world.restore(real_runner=True)
+        assert self.ran(last) == ["c1"], "two decisions, two runs"
+        assert len(world.ledger().list()) == 2
+
     async def test_a_task_that_failed_and_is_tried_again_needs_a_new_dispatch_decision(self):
         tries = itertools.count()
 

@@ -11,7 +11,7 @@ import pytest
 from oma_desktop.engine import attempt_run
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.tools.gate import ALLOW, Gates
-from oma_desktop.model.errors import StaleDecision
+from oma_desktop.model.errors import StaleDecision, WriteFailed
 from oma_desktop.store.filestore import FileStore
 from tests.core.engine.run_world import CASES, RunWorld, golden_world, ok, spec, statuses
 from tests.core.engine.runner_world import VirtualClock
@@ -443,3 +443,48 @@ class TestCaseS02:
         messages = result.task_results["t-report"]["messages"]
         refused = [b for m in messages for b in m["content"] if b["type"] == "tool_result"]
         assert [b["is_error"] for b in refused] == [True]
+
+
+def failing(world, method):
+    """Make one access of the ledger's row fail, as a full or unreadable disk does."""
+    inner = getattr(world.store, method)
+
+    def fail(key, *args, **kwargs):
+        if key.startswith("__oma_approval__/"):
+            setattr(world.store, method, inner)
+            raise WriteFailed("STORE_WRITE_FAILED")
+        return inner(key, *args, **kwargs)
+
+    setattr(world.store, method, fail)
+
+
+@pytest.mark.parametrize("scope", ["tool", "dispatch"])
+async def test_a_row_that_cannot_be_read_lets_nothing_through_and_is_no_bug(scope):
+    world = RunWorld(script=script(scope=scope, others=0))
+    failing(world, "get")
+    result = await world.run(*specs(0), real_runner=True)
+    assert result.pending_approvals == ()
+    assert world.ledger().list() == world.of("approval_pending") == world.of("tool_start") == []
+    if scope == "dispatch":
+        assert result.error_info.code == "APPROVAL_INTEGRITY_ERROR"
+    else:
+        (failed,) = [o for o in result.task_results.values() if not o["success"]]
+        assert failed["errorInfo"]["code"] == "APPROVAL_INTEGRITY_ERROR"
+
+
+@pytest.mark.parametrize("scope", ["tool", "dispatch"])
+async def test_a_saved_request_whose_row_failed_stays_and_the_next_restore_writes_it(scope):
+    world = RunWorld(script=script(scope=scope, others=0))
+    failing(world, "compare_and_set")
+    result = await world.run(*specs(0), real_runner=True)
+    code = "suspended" if scope == "tool" else "error"
+    assert result.status.code == code
+    assert result.error_info is None or result.error_info.code == "APPROVAL_INTEGRITY_ERROR"
+    assert world.ledger().list() == world.of("approval_pending") == world.of("tool_start") == []
+    assert len(world.snapshot()["pendingApprovals"]) == 1
+    again = await world.restore(real_runner=True)
+    assert again.status.code == "suspended"
+    assert len(world.ledger().list()) == 1
+    world.decide("approve")
+    last = await world.restore(real_runner=True)
+    assert (last.success, [c["id"] for c in last.log["toolCallsExecuted"]]) == (True, ["c1"])
