@@ -50,7 +50,12 @@ def _finite(value: float, otherwise: float) -> float:
 
 def may_retry(result: AgentRunResult, token: CancelToken) -> bool:
     """Whether a further attempt makes sense; one without structured error may be repeated."""
-    if result.success or result.suspended or token.stopped:
+    return not token.stopped and is_retryable(result)
+
+
+def is_retryable(result: AgentRunResult) -> bool:
+    """Whether the result is a failure that a further attempt could mend."""
+    if result.success or result.suspended:
         return False
     return result.error_info is None or result.error_info.retryable is not False
 

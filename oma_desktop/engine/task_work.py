@@ -11,7 +11,7 @@ from oma_desktop.engine.approvals import TaskBoundaries
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.dispatch_gate import DispatchGate
 from oma_desktop.engine.prompt import Dependency, build_prompt
-from oma_desktop.engine.retry import delay_ms, max_attempts, may_retry, pause
+from oma_desktop.engine.retry import delay_ms, is_retryable, max_attempts, may_retry, pause
 from oma_desktop.engine.run_state import Parked
 from oma_desktop.engine.settling import OnTasks, Settling, failure_text
 from oma_desktop.engine.team import AgentJob
@@ -92,6 +92,8 @@ class TaskWork:
         while True:
             result = await self._once(task, agent, number)
             own = result.token_usage
+            if self._stopped_between(task, result, number):
+                result = replace(result, aborted=True)
             if self._parks(task_id, result) is not None or not self._again(task, result, number):
                 break
             if not await self._pause(task, agent, result, number):
@@ -109,6 +111,11 @@ class TaskWork:
     def _again(self, task: TaskSnapshot, result: AgentRunResult, number: int) -> bool:
         within = number < max_attempts(task)
         return within and self._control.stop is None and may_retry(result, self._control.token)
+
+    def _stopped_between(self, task: TaskSnapshot, result: AgentRunResult, number: int) -> bool:
+        """Whether only the stop keeps this failure from being tried again: not final (DEV-12)."""
+        within = number < max_attempts(task)
+        return within and self._control.token.stopped and is_retryable(result)
 
     async def _pause(
         self, task: TaskSnapshot, agent: AgentConfig, result: AgentRunResult, number: int

@@ -180,3 +180,35 @@ def test_error_without_facts_is_retryable_and_a_stable_verdict_wins():
     assert not may_retry(
         AgentRunResult(False, "x", error_info=ErrorInfo("provider", retryable=False)), token
     )
+
+
+@pytest.mark.parametrize("further", [{"retryable": True}, {}])
+async def test_dev_12_a_failure_after_a_suspend_is_not_final_while_tries_are_left(further):
+    attempts = []
+
+    async def work(world, _agent, job):
+        attempts.append(job.attempt)
+        if job.task_title == "One" and len(attempts) == 1:
+            world.token.stop(StopReason.SUSPEND)
+            return bad(**further)
+        return ok()
+
+    world = RunWorld(agents=["a"], work=work)
+    result = await world.run(spec("One", max_retries=1, retry_delay_ms=10), spec("Two", "One"))
+    assert result.status.code == "suspended"
+    assert statuses(result) == world.statuses() == {"One": "in_progress", "Two": "blocked"}
+    assert world.of("task_failed") == world.of("task_retry") == []
+    assert (await world.restore()).success
+    assert set(world.statuses().values()) == {"completed"}
+
+
+@pytest.mark.parametrize(("tries", "retryable"), [(0, True), (1, False)])
+async def test_a_failure_no_further_try_could_mend_stays_final_after_a_suspend(tries, retryable):
+
+    async def work(world, _agent, _job):
+        world.token.stop(StopReason.SUSPEND)
+        return bad(retryable=retryable)
+
+    world = RunWorld(agents=["a"], work=work)
+    await world.run(spec("One", max_retries=tries, retry_delay_ms=10), spec("Two", "One"))
+    assert world.statuses() == {"One": "failed", "Two": "failed"}
