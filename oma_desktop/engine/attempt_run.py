@@ -25,7 +25,7 @@ from oma_desktop.engine.runner import AgentRunner
 from oma_desktop.engine.scheduling import AgentChooser, check_requirements
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.grants import granted
-from oma_desktop.model.errors import Locked
+from oma_desktop.model.errors import ChangedOnDisk, Locked
 from oma_desktop.model.result import AgentRunResult, RunStatus, TeamRunResult
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions
 from oma_desktop.store.checkpoint import Checkpoint
@@ -69,7 +69,12 @@ class AttemptRun:
         if place is not None and options.checkpoint is not None:
             ledger = ledger_of(options.checkpoint.store, services.clock)
             self._writer = CheckpointWriter(
-                place, state, lanes=services.lanes, clock=services.clock, bus=services.bus
+                place,
+                state,
+                lanes=services.lanes,
+                clock=services.clock,
+                bus=services.bus,
+                on_changed=self._lock_lost,
             )
         approvals = Approvals(
             state,
@@ -156,7 +161,7 @@ class AttemptRun:
         for task_id in parked:
             queue.fail(task_id, stop.status.code)
 
-    def _lock_lost(self, error: Locked) -> None:
+    def _lock_lost(self, error: Locked | ChangedOnDisk) -> None:
         """Somebody else writes this store now: stop at once and write nothing more."""
         if self._writer is not None:
             self._writer.forbid(error)

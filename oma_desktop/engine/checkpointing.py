@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -14,7 +15,7 @@ from oma_desktop.engine.encoding import SnapshotEncoder
 from oma_desktop.engine.queue_pages import QueuePages
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.snapshotting import Captured, capture
-from oma_desktop.model.errors import OmaError, StoreError, WriteFailed
+from oma_desktop.model.errors import ChangedOnDisk, OmaError, StoreError, WriteFailed
 from oma_desktop.store.checkpoint import Checkpoint
 
 SAVE_FAILED: Final = "checkpoint_save_failed"
@@ -26,17 +27,26 @@ class CheckpointWriter:
     Invariants: saves never overlap; a snapshot is taken in one synchronous step when its save
     starts; a waiter returns only after a save that started after its call; waiters that one save
     covers share it, except strict ones, which always get a save of their own. After `forbid` (the
-    writer lock was lost) nothing is written any more.
+    writer lock was lost) nothing is written any more. `on_changed` is told when somebody without
+    the lock, the peer for one, wrote the store: no later save of ours can succeed.
     """
 
     def __init__(
-        self, checkpoint: Checkpoint, state: RunState, *, lanes: Lanes, clock: Clock, bus: EventBus
+        self,
+        checkpoint: Checkpoint,
+        state: RunState,
+        *,
+        lanes: Lanes,
+        clock: Clock,
+        bus: EventBus,
+        on_changed: Callable[[ChangedOnDisk], None] = lambda _error: None,
     ) -> None:
         self._checkpoint = checkpoint
         self._state = state
         self._lanes = lanes
         self._clock = clock
         self._bus = bus
+        self._on_changed = on_changed
         self._encoder = SnapshotEncoder(quoted=checkpoint.takes_pieces)
         self._pages = QueuePages()
         self._turn = asyncio.Lock()
@@ -66,6 +76,8 @@ class CheckpointWriter:
             try:
                 await self._write(boundary)
             except StoreError as error:
+                if isinstance(error, ChangedOnDisk):
+                    self._on_changed(error)
                 said = {"kind": SAVE_FAILED, "code": error.code, "error": str(error)}
                 self._bus.emit("error", data={**error.facts, **said})
             else:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.model.errors import Locked, WriteFailed
+from oma_desktop.model.errors import ChangedOnDisk, Locked, WriteFailed
 from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.lock import WriterLock
 from tests.core.engine.run_world import (
@@ -338,6 +338,24 @@ async def test_a_lost_lock_ends_the_run_and_nothing_more_is_written():
         await world.run(spec("A"), spec("B"), lock=lock)
     assert len(world.store.saved) == world.before
     assert lock.did[-1] == "release"
+
+
+async def test_a_store_somebody_else_wrote_ends_the_run_and_stays_as_it_is(tmp_path):
+    """The peer takes no lock (formats.md 1.7, W17): going on would run tools that no file knows."""
+    clock = VirtualClock()
+    path = tmp_path / "store.json"
+
+    async def work(world, _agent, job):
+        if job.task_title == "A":
+            path.write_bytes(path.read_bytes() + b"\n")
+            world.theirs = path.read_bytes()
+        return ok()
+
+    world = RunWorld(work=work, store=FileStore(path, clock=clock))
+    with pytest.raises(ChangedOnDisk):
+        await world.run(spec("A"), spec("B", "A"))
+    assert path.read_bytes() == world.theirs
+    assert [e.data["title"] for e in world.events if e.type == "task_start"] == ["A"]
 
 
 async def test_a_second_writer_is_refused_and_changes_nothing(tmp_path):
