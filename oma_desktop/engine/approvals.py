@@ -202,12 +202,12 @@ class TaskBoundaries:
 
     async def save(self, entry: InFlightEntry, boundary: Boundary) -> None:
         """Best effort (engine.md 3.6)."""
-        self._state.entries[self.task_id] = frozen_entry(entry)
+        self._state.put_entry(self.task_id, frozen_entry(entry))
         await self._writer.save(boundary.value)
 
     async def save_strict(self, entry: InFlightEntry, boundary: Boundary) -> None:
         """Raise StoreError when the state is not on disk."""
-        self._state.entries[self.task_id] = frozen_entry(entry)
+        self._state.put_entry(self.task_id, frozen_entry(entry))
         await self._writer.save_strict(boundary.value)
 
     async def request_approval(

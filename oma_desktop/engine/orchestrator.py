@@ -23,7 +23,7 @@ from oma_desktop.engine.places import ledger_of, place_of_new_run, place_of_save
 from oma_desktop.engine.planning import refuse_broken_graph, tasks_from_specs, unresolved_text
 from oma_desktop.engine.queue import APPROVAL_REJECTED, TaskQueue
 from oma_desktop.engine.reconciliation import Verdict, adopt, reconcile, verdict
-from oma_desktop.engine.restore import refuse_missing_agents, revive
+from oma_desktop.engine.restore import doubt, refuse_missing_agents, revive
 from oma_desktop.engine.results import team_result
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.team import Team
@@ -189,6 +189,7 @@ class OpenMultiAgent:
         state.run_masked = options.run_masked
         state.warnings += [problem.code for problem in loaded.problems]
         adopt(state, snapshot, found)
+        doubt(state, own_facts(snapshot))
         match verdict(state, found):
             case Verdict.SUSPENDED:
                 return team_result(state, RunStatus("suspended", "APPROVAL_PENDING"))

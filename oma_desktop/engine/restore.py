@@ -20,11 +20,13 @@ from oma_desktop.model.checkpoint import (
 )
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.model.lenient import text_at
 from oma_desktop.model.message import TokenUsage
+from oma_desktop.model.own_facts import unsure_calls
 from oma_desktop.model.result import RunIdentity, no_usage
 
 _KNOWN: Final = frozenset(CheckpointSnapshot.__annotations__)
-_OWN_LIVE: Final = frozenset(("usage", "end", "retries"))
+_OWN_LIVE: Final = frozenset(("usage", "end", "retries", "unsure"))
 
 
 def refuse_missing_agents(snapshot: CheckpointSnapshot, agents: Collection[str]) -> None:
@@ -85,6 +87,18 @@ def revive(
     )
     state.carried = {t["id"]: carried_task(t) for t in saved_tasks if t["id"] in entries}
     return state
+
+
+def doubt(state: RunState, own: JsonObject) -> None:
+    """Note which open calls an earlier attempt may have started; decisions are adopted already.
+
+    After our own suspension those noted before, after anything else every call that could run.
+    """
+    opened = {pair for task_id in state.entries for pair in state.open_calls(task_id)}
+    state.unsure = opened & unsure_calls(own)
+    if text_at(own.get("end"), "status") != "suspended":
+        for task_id in state.entries:
+            state.unsure |= state.open_calls(task_id, waiting=False)
 
 
 def reset_for_resume(tasks: list[TaskSnapshot], *, now: str) -> list[TaskSnapshot]:

@@ -36,6 +36,8 @@ class RunState:
     already let through. `parked` says why a task of this attempt stopped unfinished. `pending`
     holds requests of the run level (plan, round, dispatch); those of tool calls lie in `entries`.
     `run_masked`: see RestoreOptions.
+    `unsure` names open calls (task id, call id) that may have started and left no result; a clean
+    suspension must not hide them (formats.md 2.12).
     `outcomes` are results of this attempt that are not `completed`.
     """
 
@@ -56,6 +58,7 @@ class RunState:
     pending: dict[str, ApprovalRequest] = field(default_factory=dict)
     decisions: dict[str, ApprovalDecision] = field(default_factory=dict)
     retries: dict[str, int] = field(default_factory=dict)
+    unsure: set[tuple[str, str]] = field(default_factory=set)
     end: JsonObject | None = None
     own_extra: JsonObject = field(default_factory=dict)
     snapshot_extra: JsonObject = field(default_factory=dict)
@@ -65,6 +68,27 @@ class RunState:
     durations_ms: dict[str, int] = field(default_factory=dict)
     total_retries: int = 0
     run_masked: frozenset[str] | None = frozenset()
+
+    def put_entry(self, task_id: str, entry: InFlightEntry) -> None:
+        """Replace what is known of a running agent; calls with a result are in doubt no more."""
+        self.entries[task_id] = entry
+        self.unsure -= {p for p in self.unsure if p[0] == task_id} - self.open_calls(task_id)
+
+    def drop_entry(self, task_id: str) -> None:
+        """Forget a running agent, its open calls included."""
+        self.entries.pop(task_id, None)
+        self.unsure = {pair for pair in self.unsure if pair[0] != task_id}
+
+    def open_calls(self, task_id: str, *, waiting: bool = True) -> set[tuple[str, str]]:
+        """Calls of a task without a result; without `waiting` only those that need no decision."""
+        entry = self.entries.get(task_id)
+        calls = () if entry is None else entry.get("pendingToolCalls", ())
+        return {
+            (task_id, c["call"]["id"])
+            for c in calls
+            if "commit" not in c
+            and (waiting or "approvalRequest" not in c or "approvalDecision" in c)
+        }
 
     def open_requests(self) -> list[ApprovalRequest]:
         """Requests not consumed yet: of the run, then of uncommitted calls (formats.md 2.9)."""

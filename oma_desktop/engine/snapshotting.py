@@ -85,6 +85,9 @@ def own_facts(state: RunState) -> JsonObject:
         facts["end"] = state.end
     if state.retries:
         facts["retries"] = cast("JsonValue", dict(state.retries))
+    unsure = sorted(pair for pair in state.unsure if pair[0] in state.entries)
+    if unsure:
+        facts["unsure"] = [{"taskId": task, "toolCallId": call} for task, call in unsure]
     return facts
 
 

@@ -91,6 +91,9 @@ class TaskWork:
         earlier = no_usage()
         while True:
             result = await self._once(task, agent, number)
+            if not (result.success or result.suspended):
+                # Given up in the middle: nobody knows how far its open calls came.
+                self._state.unsure |= self._state.open_calls(task_id, waiting=False)
             own = result.token_usage
             if self._stopped_between(task, result, number):
                 result = replace(result, aborted=True)
@@ -100,7 +103,7 @@ class TaskWork:
                 result = replace(result, aborted=True)
                 break
             self._state.budget.settle(own)
-            self._state.entries.pop(task_id, None)
+            self._state.drop_entry(task_id)
             self._state.retries[task_id] = number
             self._state.total_retries += 1
             earlier = add_usage(earlier, own)
@@ -181,11 +184,18 @@ class TaskWork:
         )
 
     def _parks(self, task_id: str, result: AgentRunResult) -> Parked | None:
-        """Why the task stays in progress, or None when the result is final (DEV-12)."""
+        """Why the task stays in progress, or None when the result is final (DEV-12).
+
+        An agent whose own time ran out after a suspend fails as it would without, unless a further
+        try is left; then its open calls are in doubt.
+        """
         if result.suspended and not self._stopped_here(task_id):
             return "approval"
         token = self._control.token
-        if result.suspended or (token.stopped and result.aborted):
+        number = self._state.retries.get(task_id, 0) + 1
+        between = self._stopped_between(self._state.queue.get(task_id), result, number)
+        final = result.status.code == "timeout" and not between
+        if result.suspended or (token.stopped and result.aborted and not final):
             return "stopped"
         return "stopped" if token.aborted and not result.success else None
 

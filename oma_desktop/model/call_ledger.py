@@ -79,15 +79,15 @@ def ledger(
     return tuple(_row(c, facts, task_id=task_id, agent=agent, effects=effects) for c in calls)
 
 
-def call_state(call: RoundCall, facts: RunFacts) -> CallState:
-    """Return what is known about one call (ux.md C6)."""
+def call_state(call: RoundCall, facts: RunFacts, *, task_id: str) -> CallState:
+    """Return what is known about one call of a task (ux.md C6)."""
     if call.result is not None:
         failed = call.result.get("is_error") is True
         return CallState.SAVED_ERROR if failed else CallState.SAVED
     id_ = approval_id(call)
     if id_ is not None:
-        return _gated(id_, facts)
-    if call.pending is not None and facts.drained:
+        return _gated(id_, call, facts, task_id)
+    if call.pending is not None and facts.at_rest(task_id, call.id):
         return CallState.TO_RUN
     return CallState.RUNNING if facts.live and call.pending else CallState.OUTCOME_UNKNOWN
 
@@ -98,13 +98,14 @@ def approval_id(call: RoundCall) -> str | None:
     return text_at(request, "id") or None
 
 
-def _gated(id_: str, facts: RunFacts) -> CallState:
+def _gated(id_: str, call: RoundCall, facts: RunFacts, task_id: str) -> CallState:
     verdict = facts.verdicts.get(id_)
     if verdict is None:
         return CallState.NEEDS_YOU if id_ in facts.open_ids else CallState.OUTCOME_UNKNOWN
     if not verdict.approved:
         return CallState.DENIED
-    if not verdict.consumed or facts.drained:
+    untouched = not verdict.consumed and (task_id, call.id) not in facts.unsure
+    if untouched or facts.at_rest(task_id, call.id):
         return CallState.APPROVED
     # A save after the decision means that an attempt had it in hand and may have begun.
     return CallState.RUNNING if facts.live else CallState.OUTCOME_UNKNOWN
@@ -125,7 +126,7 @@ def _row(
         tool=call.tool,
         agent=agent,
         task_id=task_id,
-        state=call_state(call, facts),
+        state=call_state(call, facts, task_id=task_id),
         round=call.round,
         input_preview=line,
         input_size=size,

@@ -48,7 +48,8 @@ def conversation(
     else:
         agent, messages, source = _completed(facts.snapshot, task_id)
         calls = []
-    states = {c.id: call_state(c, facts) for c in calls if c.pending is not None}
+    opened = [c for c in calls if c.pending is not None]
+    states = {c.id: call_state(c, facts, task_id=task_id) for c in opened}
     views = _views(messages, states, max_text=max_text)
     held = _open_results(calls, max_text=max_text)
     if held:

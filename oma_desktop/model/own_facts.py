@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.model.lenient import objects_at, text_at
 from oma_desktop.model.loader_rules import COUNT, STRING, USAGE
 
 OWN_KEY = "omaDesktop"
@@ -19,9 +20,22 @@ def own_facts(snapshot: Mapping[str, object]) -> JsonObject:
     return {name: value for name, value in facts.items() if _is_proper(name, value)}
 
 
+def unsure_calls(own: JsonObject) -> frozenset[tuple[str, str]]:
+    """Return (task id, call id) of the calls that may have started before a clean suspension.
+
+    `own` is what `own_facts` returned; entries without their proper form are left out.
+    """
+    pairs = {
+        (text_at(item, "taskId"), text_at(item, "toolCallId")) for item in objects_at(own, "unsure")
+    }
+    return frozenset(pair for pair in pairs if all(pair))
+
+
 def _is_proper(name: str, value: JsonValue) -> bool:
     if name == "usage":
         return USAGE.test(value)
+    if name == "unsure":
+        return isinstance(value, list)
     if not isinstance(value, dict):
         return False
     if name == "end":

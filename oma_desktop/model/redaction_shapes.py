@@ -109,7 +109,7 @@ _MEMORY: Final = _kept("version", "turnCount", entries=Each(Note()))
 _BUS: Final = _kept(
     "version", "readState", messages=Each(_kept("id", "from", "to", "timestamp", "type"))
 )
-_OWN: Final = _kept("usage", "end", "retries")
+_OWN: Final = _kept("usage", "end", "retries", "unsure")
 
 CHECKPOINT: Final = _kept(
     "version",

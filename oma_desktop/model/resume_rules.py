@@ -6,7 +6,9 @@ How an uncommitted call of an open round is sorted, and why:
 * rejected: **denied**. The model gets an error result, the tool does not run.
 * our own end record says `suspended`: **will run**. The engine writes that record only when every
   call is at rest, and saves once at the start of a restore, which removes it; so nothing has begun
-  since. This holds for approved calls whose decision only the ledger knows, too.
+  since. This holds for approved calls whose decision only the ledger knows, too. It does not hold
+  for the calls our own facts name as `unsure`: an earlier attempt that died, or a tool that was
+  given up, may have begun them, and a clean suspension later does not change that.
 * anything else, approved or not: **may run twice (cannot tell)**. There is no start log. A decision
   that only the ledger knows proves nothing by itself: the peer puts it on the call in memory and
   saves only after the call, so an attempt of the peer may have died while running it. A decision
@@ -156,7 +158,7 @@ def _sort_call(
         lists.denied.append(item.make("checkpoint"))
     elif item.masked:
         lists.may_run_twice.append(item.make("cannot_tell"))
-    elif facts.drained:
+    elif facts.at_rest(task_id, call.id):
         lists.calls_will_run.append(item.make("checkpoint"))
     else:
         lists.may_run_twice.append(item.make("cannot_tell"))

@@ -20,7 +20,7 @@ from oma_desktop.model.lenient import (
     text_at,
     texts_at,
 )
-from oma_desktop.model.own_facts import own_facts
+from oma_desktop.model.own_facts import own_facts, unsure_calls
 from oma_desktop.model.view import EndRecord
 
 TERMINAL: Final = frozenset({"completed", "failed", "skipped"})
@@ -43,7 +43,8 @@ class Verdict:
 @dataclass(frozen=True, slots=True)
 class RunFacts:
     """One run at one moment. `live`: a living writer works on it; `doomed`: tasks that can never
-    become ready because what they depend on failed, was skipped or does not exist."""
+    become ready because what they depend on failed, was skipped or does not exist; `unsure`: open
+    calls (task id, call id) that an earlier attempt may have started (formats.md 2.12)."""
 
     snapshot: JsonObject
     run_id: str
@@ -56,11 +57,12 @@ class RunFacts:
     open_ids: frozenset[str]
     open_task_ids: frozenset[str]
     doomed: frozenset[str]
+    unsure: frozenset[tuple[str, str]]
 
-    @property
-    def drained(self) -> bool:
-        """Whether the attempt ended by our own suspension, with every call at rest."""
-        return self.end is not None and self.end.status == "suspended"
+    def at_rest(self, task_id: str, call_id: str) -> bool:
+        """Whether our own suspension proves that an open call of the task never began."""
+        drained = self.end is not None and self.end.status == "suspended"
+        return drained and (task_id, call_id) not in self.unsure
 
     @property
     def rejected(self) -> bool:
@@ -97,6 +99,7 @@ def gather(
         open_ids=open_ids,
         open_task_ids=frozenset(task_id_of(pending[i]) or "" for i in open_ids),
         doomed=_doomed(tasks),
+        unsure=unsure_calls(own_facts(snapshot)),
     )
 
 

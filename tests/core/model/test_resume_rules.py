@@ -136,6 +136,17 @@ def test_own_suspension_proves_that_nothing_began() -> None:
     assert (call.evidence, call.approved_by) == ("checkpoint", "reviewer-1")
 
 
+def test_a_suspension_proves_nothing_of_a_call_in_doubt() -> None:
+    name = "c_tool_gate_2_approved"
+    changed = with_end(name, "suspended")
+    task_id = changed["inFlightTasks"][0]["taskId"]
+    for other, doubted in ((task_id, ["call_deploy_1"]), ("another", [])):
+        changed["omaDesktop"]["unsure"] = [{"taskId": other, "toolCallId": "call_deploy_1"}]
+        plan = resume_plan(changed, rows(name))
+        assert [c.call_id for c in plan.may_run_twice] == doubted
+        assert bool(plan.calls_will_run) is not bool(doubted)
+
+
 @pytest.mark.parametrize("status", ["cancelled", "error", "timeout"])
 def test_any_other_end_proves_nothing(status: str) -> None:
     plan = resume_plan(with_end("a_midrun_dag6", status), {})
