@@ -15,6 +15,7 @@ from oma_desktop.app.embedded import EmbeddedRuns
 from oma_desktop.app.pictures import Pictures
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
+from oma_desktop.base.sentences import describe
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import StopReason
@@ -209,9 +210,10 @@ class Session:
     def _on_event(self, event: ProgressEvent) -> None:
         kind = event.data.get("kind") or event.data.get("code")
         if event.type == "error" and kind == "checkpoint_save_failed":
-            self._feed.notice.emit(
-                Notice("error", "CHECKPOINT_SAVE_FAILED", {"error": event.data.get("error")})
-            )
+            code = event.data.get("code")
+            said = describe(code, event.data).title if isinstance(code, str) else ""
+            reason = said or str(event.data.get("error", ""))
+            self._feed.notice.emit(Notice("error", "CHECKPOINT_SAVE_FAILED", {"error": reason}))
 
     # ------------------------------------------------------------------ decisions
 
