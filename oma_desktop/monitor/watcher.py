@@ -23,6 +23,10 @@ from oma_desktop.model.errors import WatchUnavailable
 
 _KINDS: Final = frozenset({"created", "modified", "closed", "moved", "deleted"})
 
+# Reasons of our own beside the system's words (case s24).
+LIMIT: Final = "watch_limit"
+SILENT: Final = "no_events"
+
 
 @dataclass(slots=True)
 class _Watch:
@@ -100,7 +104,7 @@ class Watcher:
 
     def silent(self) -> None:
         """Files change and no event comes: say so once."""
-        self._tell("no_events")
+        self._tell(SILENT)
 
     async def _renew(self) -> None:
         if self._closed:
@@ -112,7 +116,7 @@ class Watcher:
     def _tell(self, reason: str) -> None:
         if not self._told and not self._closed:
             self._told = True
-            self._on_trouble(WatchUnavailable("WATCH_UNAVAILABLE", reason=reason))
+            self._on_trouble(_trouble(reason))
 
     def _schedule_all(self) -> str:
         """Schedule every folder whose watch is missing or dead; return the first trouble."""
@@ -205,8 +209,16 @@ def _stop(observer: BaseObserver) -> None:
         observer.join(5.0)
 
 
+def _trouble(reason: str) -> WatchUnavailable:
+    if reason == SILENT:
+        return WatchUnavailable("WATCH_SILENT", reason=reason)
+    if reason == LIMIT:
+        return WatchUnavailable("WATCH_LIMIT_REACHED", reason=reason)
+    return WatchUnavailable("WATCH_UNAVAILABLE", reason=reason)
+
+
 def _reason(error: OSError) -> str:
     """Return a word for the cause; ENOSPC here means the watch limit, not a full disk (s24)."""
     if error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENFILE):
-        return "watch_limit"
+        return LIMIT
     return error.strerror or type(error).__name__

@@ -22,7 +22,7 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.base.sentences import describe
 from oma_desktop.base.text import ntr, paragraph, tr
 from oma_desktop.model.resume import CallItem, ResumePlan
-from oma_desktop.model.view import RunView, TaskState
+from oma_desktop.model.view import OwnerKind, RunView, TaskState
 from oma_desktop.ui import resume_words as words
 from oma_desktop.ui import review_words
 from oma_desktop.ui.flow import FlowLayout
@@ -240,7 +240,8 @@ class ResumeDialog(QDialog):
         at = run.end.at if run.end is not None and run.end.at is not None else run.saved_at
         age = review_words.age(at, self._clock.now())
         next_attempt = plan.next_attempt if plan is not None else run.attempt + 1
-        self.stopped.setText(words.stopped(run, next_attempt, age))
+        elsewhere = store.owner.kind is OwnerKind.OTHER_PROCESS
+        self.stopped.setText(words.stopped(run, next_attempt, age, running_elsewhere=elsewhere))
         self.strip.set_tasks([task.state for task in run.tasks])
         self.counts.setText(_counts(run))
         self.counts_below.setText(_counts(run))

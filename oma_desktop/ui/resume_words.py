@@ -107,10 +107,13 @@ def obstacle(what: Obstacle, owner: Owner, n_undecided: int) -> str:
     return tr(_OBSTACLES[what])
 
 
-def stopped(run: RunView, next_attempt: int, age: str) -> str:
-    """Return attempts, and when and how the run stopped."""
+def stopped(run: RunView, next_attempt: int, age: str, *, running_elsewhere: bool) -> str:
+    """Return attempts, and when and how the run stopped, or that another process has it."""
     head = tr("attempt {n}, becomes attempt {m}.", n=run.attempt, m=next_attempt)
-    if run.end is None:
+    if running_elsewhere:
+        at = local_time(run.saved_at)
+        tail = tr("Last saved {time}, {age} ago. Another process runs it now.", time=at, age=age)
+    elif run.end is None:
         at = local_time(run.saved_at)
         tail = tr("Last saved {time}, {age} ago. No end was recorded.", time=at, age=age)
     else:

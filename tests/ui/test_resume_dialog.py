@@ -124,6 +124,8 @@ def test_an_owner_that_appears_turns_resume_off(shown):
     table.put(OwnerKind.OTHER_PROCESS)
     assert not dialog.resume.isEnabled()
     assert "owns this run" in dialog.why.text()
+    assert "Another process runs it now." in dialog.stopped.text()
+    assert "No end was recorded" not in dialog.stopped.text()
 
 
 def test_what_the_plan_warns_about_is_a_sentence(shown):

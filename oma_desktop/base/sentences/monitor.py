@@ -12,6 +12,16 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Files are looked at every two seconds instead; nothing is missed."),
         "",
     ),
+    "WATCH_LIMIT_REACHED": Sentence(
+        N_("The limit of this system for watched files and folders is reached."),
+        N_("Files are looked at every two seconds instead; nothing is missed."),
+        N_("Close other programs that watch files, or raise the limit."),
+    ),
+    "WATCH_SILENT": Sentence(
+        N_("Files change here and the system does not announce it, as on some network drives."),
+        N_("Files are looked at every two seconds instead; nothing is missed."),
+        "",
+    ),
     "WATCH_FOLDER_TOO_BIG": Sentence(
         N_("The folder {path} holds more than can be followed."),
         N_("The first {n} stores found in it are shown, the others are not."),

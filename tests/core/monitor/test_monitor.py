@@ -406,7 +406,7 @@ async def test_s24_watch_limit_is_a_small_notice_and_polling_goes_on(tmp_path, o
         await it.seen.eventually(lambda: it.goal(other) == "found")
         (notice,) = it.seen.notices
         assert isinstance(notice, WatchUnavailable)
-        assert (notice.code, notice.facts["reason"]) == ("WATCH_UNAVAILABLE", "watch_limit")
+        assert (notice.code, notice.facts["reason"]) == ("WATCH_LIMIT_REACHED", "watch_limit")
 
 
 @pytest.mark.slow
@@ -423,7 +423,7 @@ async def test_s24_a_silent_observer_is_noticed_by_the_poll(tmp_path: Path) -> N
             new.replace(path)
             await it.seen.eventually(lambda n=n: it.goal(path) == str(n))
         await it.seen.eventually(lambda: it.seen.notices)
-        assert [n.facts["reason"] for n in it.seen.notices] == ["no_events"]
+        assert [n.code for n in it.seen.notices] == ["WATCH_SILENT"]
 
 
 async def test_s24_an_observer_that_dies_is_replaced(tmp_path: Path) -> None:
