@@ -10,6 +10,7 @@ from oma_desktop.model.approval import ApprovalDecision, ApprovalRequest
 from oma_desktop.model.checkpoint import InFlightEntry, TaskSnapshot
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.message import Message, TokenUsage, ToolCallRecord
+from oma_desktop.model.verify import Verification
 
 StatusCode: TypeAlias = Literal[
     "ok",
@@ -127,7 +128,8 @@ class AgentRunResult:
     `messages` are those the run produced (the prompt excluded). `entry` is the state of the runner
     at its last safe boundary: for a suspended or stopped run it is what a resume continues from;
     None when no boundary was reached. `token_usage` counts failed model calls too (DEV-09).
-    `warnings` are codes (MAX_TURNS_REACHED, OUTPUT_TRUNCATED, USAGE_UNKNOWN).
+    `warnings` are codes (MAX_TURNS_REACHED, OUTPUT_TRUNCATED, USAGE_UNKNOWN). `verification`: what
+    the judges of a task came to; kept in shared memory, no part of the JSON form.
     """
 
     success: bool
@@ -147,6 +149,7 @@ class AgentRunResult:
     pending_approvals: tuple[ApprovalRequest, ...] = ()
     warnings: tuple[str, ...] = ()
     entry: InFlightEntry | None = None
+    verification: Verification | None = None
 
     def to_json(self) -> JsonObject:
         """The JSON form kept in `completedTaskResults` (formats.md 2.7), in the peer's key order.

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF012 - pydantic copies the defaults of its models
 """Teams, agents, task specs and orchestrator options in the peer's field names (engine.md 1.2-1.6).
 
 These are what people write in run files, so pydantic validates them; unknown keys are refused with
@@ -8,27 +9,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
 from oma_desktop.model.checkpoint import TaskRequires
+from oma_desktop.model.described import Described as Described  # noqa: PLC0414 - re-exported
+from oma_desktop.model.described import Text as Text  # noqa: PLC0414 - re-exported
 from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.verify import Verify
 
 BUILTIN_TOOLS = ("bash", "file_read", "file_write", "file_edit", "grep", "glob")
-
-
-class Described(BaseModel):
-    """Base: camelCase in JSON, both spellings accepted, unknown keys refused, immutable."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="forbid",
-        frozen=True,
-    )
-
-
-Text = Annotated[str, Field(min_length=1)]
 
 
 class AgentConfig(Described):
@@ -93,7 +82,7 @@ class TaskSpec(Described):
     max_retries: Annotated[int | None, Field(ge=0)] = None
     retry_delay_ms: Annotated[float | None, Field(ge=0)] = None
     retry_backoff: float | None = None
-    verify: JsonObject | None = None
+    verify: Verify | None = None
 
 
 class TeamConfig(Described):
