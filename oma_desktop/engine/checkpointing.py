@@ -47,7 +47,7 @@ class CheckpointWriter:
         self._clock = clock
         self._bus = bus
         self._on_changed = on_changed
-        self._encoder = SnapshotEncoder(quoted=checkpoint.takes_pieces)
+        self._encoder = SnapshotEncoder(quoted=checkpoint.takes_pieces, mask=checkpoint.mask())
         self._pages = QueuePages()
         self._turn = asyncio.Lock()
         self._asked = 0

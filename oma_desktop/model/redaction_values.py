@@ -1,18 +1,18 @@
 """Redacting JSON by its structure (formats.md 1.5.2), and stores' values (1.5, 8 W14, W15, P18).
 
-Walks without recursion and changes the value in place; callers own what they hand over. What is
-structure and what is content in a document is said by a `Shape`: structure is left alone, so that
-a redacted checkpoint can still be restored.
+Walks without recursion and changes nothing: what comes back is new. What is structure and what is
+content in a document is said by a `Shape`: structure is left alone, so that a redacted checkpoint
+can still be restored.
 """
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from oma_desktop.model.js_text import join_halves
 from oma_desktop.model.json_text import js_trim, stringify, try_parse
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.json_writer import js_members, quote
@@ -68,9 +68,7 @@ CONTENT: Final = Content()
 
 def redact_object(value: JsonValue, patterns: Sequence[re.Pattern[str]] = ()) -> JsonValue:
     """Return a redacted copy, as the peer (formats.md 1.5.2); `__proto__` is kept (exception)."""
-    holder = [copy.deepcopy(value)]
-    _Walk(TextRules(patterns)).run(holder, CONTENT)
-    return holder[0]
+    return _Walk(TextRules(patterns)).run(value, CONTENT)
 
 
 def redact_document(text: str, patterns: Sequence[re.Pattern[str]] = ()) -> str:
@@ -80,8 +78,7 @@ def redact_document(text: str, patterns: Sequence[re.Pattern[str]] = ()) -> str:
     found = container_in(text)
     if found is None:
         return rules(text)
-    _Walk(rules).run([found], CONTENT)
-    return in_pieces(found)
+    return in_pieces(_Walk(rules).run(found, CONTENT))
 
 
 class ValueRedactor:
@@ -107,12 +104,49 @@ class ValueRedactor:
         value = found[0] if found is not None else container_in(text)
         if value is None:
             return text if found is not None else self._rules(text)
-        holder: list[JsonValue] = [value]
         walk = _Walk(self._rules, nested=True, known=self._known if recall else None)
-        walk.run(holder, shape)
+        masked = walk.run(value, shape)
         if recall:
             self._known = walk.seen
-        return in_pieces(holder[0])
+        return in_pieces(masked)
+
+    def part_by_part(self) -> PartMask:
+        """Return what masks a document that is written part by part, like `__call__` would."""
+        return PartMask(self._rules)
+
+
+class PartMask:
+    """Masks the parts of one document that is saved again and again; used by one thread at a time.
+
+    Texts of the last save and of this one are looked up instead of searched again: what a tool
+    said comes as its result, in its record, in the next message and in the output of its task.
+    """
+
+    def __init__(self, rules: TextRules) -> None:
+        self._rules = rules
+        self._known: Recall = {}
+        self._seen: Recall = {}
+
+    def __call__(self, value: JsonValue, shape: Shape) -> JsonValue:
+        """Return the part masked; nothing of the one given is changed."""
+        walk = _Walk(self._rules, nested=True, known=self._known, seen=self._seen, live=True)
+        return walk.run(value, shape)
+
+    def turn(self) -> None:
+        """A save is complete: forget the texts of the one before it."""
+        self._known, self._seen = self._seen, {}
+
+
+def inside(shape: Shape, *steps: str) -> Shape:
+    """Return the shape of a member deep in something; the step `[]` means any item."""
+    for step in steps:
+        if isinstance(shape, Keep):
+            return shape
+        if step == "[]":
+            shape = shape.shape if isinstance(shape, Each) else CONTENT
+        else:
+            shape = shape.members.get(step, CONTENT) if isinstance(shape, Named) else CONTENT
+    return shape
 
 
 def container_in(text: str) -> JsonValue:
@@ -136,54 +170,67 @@ def in_pieces(value: JsonValue, levels: int = 3) -> str:
 
 
 class _Walk:
-    """One walk over one document. `n_changes` counts what was replaced."""
+    """One walk over one document. `n_changes` counts what was replaced.
+
+    `live`: the document was not read from text, so halves of a character may not be joined yet.
+    """
 
     def __init__(
-        self, rules: Callable[[str], str], *, nested: bool = False, known: Recall | None = None
+        self,
+        rules: Callable[[str], str],
+        *,
+        nested: bool = False,
+        known: Recall | None = None,
+        seen: Recall | None = None,
+        live: bool = False,
     ) -> None:
         self._rules = rules
         self._nested = nested
         self._known = known
-        self.seen: Recall = {}
-        self._todo: list[tuple[JsonValue, Shape]] = []
+        self.seen: Recall = {} if seen is None else seen
+        self._live = live
+        self._todo: list[tuple[JsonValue, JsonValue, Shape]] = []
         self.n_changes = 0
 
-    def run(self, holder: list[JsonValue], shape: Shape) -> None:
-        """Redact the one value in `holder`, in place."""
-        holder[0] = self._value(holder[0], shape)
+    def run(self, value: JsonValue, shape: Shape) -> JsonValue:
+        """Return the value redacted."""
+        result = self._value(value, shape)
         while self._todo:
-            container, shape = self._todo.pop()
-            if isinstance(container, dict):
-                self._members(container, shape)
-            elif isinstance(container, list):
+            source, target, shape = self._todo.pop()
+            if isinstance(source, dict) and isinstance(target, dict):
+                self._members(source, target, shape)
+            elif isinstance(source, list | tuple) and isinstance(target, list):
                 item_shape = shape.shape if isinstance(shape, Each) else CONTENT
-                for index, item in enumerate(container):
-                    container[index] = self._value(item, item_shape)
+                target.extend(self._value(item, item_shape) for item in source)
+        return result
 
-    def _members(self, members: JsonObject, shape: Shape) -> None:
+    def _members(self, source: JsonObject, target: JsonObject, shape: Shape) -> None:
         if isinstance(shape, Note):
-            shape = _note_shape(members)
+            shape = _note_shape(source)
         named = shape.members if isinstance(shape, Named) else {}
-        for name, value in members.items():
+        for name, value in source.items():
             known = named.get(name)
             if known is not None:
-                members[name] = self._value(value, known)
+                target[name] = self._value(value, known)
             elif is_sensitive_name(name):
-                members[name] = REDACTED
+                target[name] = REDACTED
                 self.n_changes += value != REDACTED
             else:
-                members[name] = self._value(value, CONTENT)
+                target[name] = self._value(value, CONTENT)
 
     def _value(self, value: JsonValue, shape: Shape) -> JsonValue:
-        """Return a leaf redacted; containers are put on the list and returned as they are."""
+        """Return a leaf redacted, or a new container that is filled later."""
         if isinstance(shape, Keep):
             return value
         if isinstance(value, str):
             if isinstance(shape, Base64) and _BASE64.match(value):
                 return value
-            return self._counted(value, self._recalled(value, isinstance(shape, _Encoded)))
-        if isinstance(value, dict | list):
-            self._todo.append((value, shape))
+            text = join_halves(value) if self._live else value
+            return self._counted(value, self._recalled(text, isinstance(shape, _Encoded)))
+        if isinstance(value, dict | list | tuple):
+            copy: JsonValue = {} if isinstance(value, dict) else []
+            self._todo.append((value, copy, shape))
+            return copy
         return value
 
     def _counted(self, before: str, after: str) -> str:
@@ -211,10 +258,9 @@ class _Walk:
         value = found[0] if found is not None else container_in(text)
         if value is None:
             return text if found is not None else self._rules(text)
-        holder: list[JsonValue] = [value]
         inner = _Walk(self._rules, nested=True)
-        inner.run(holder, CONTENT)
-        return in_pieces(holder[0]) if inner.n_changes else text
+        masked = inner.run(value, CONTENT)
+        return in_pieces(masked) if inner.n_changes else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,11 @@ from oma_desktop.model.errors import Corrupt, SchemaTooNew
 from oma_desktop.model.json_text import stringify
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
+from oma_desktop.model.redaction_values import PartMask
 from oma_desktop.store.enlisting import EnlistingStore
 from oma_desktop.store.memory import MemoryStore
-from oma_desktop.store.ready_text import ReadyStore, ReadyText
+from oma_desktop.store.ready_text import MaskedText, ReadyStore, ReadyText
+from oma_desktop.store.redacting import MaskingStore
 
 R = TypeVar("R")
 
@@ -69,7 +71,14 @@ class Checkpoint:
     @property
     def takes_pieces(self) -> bool:
         """Whether quoted pieces reach the medium as they are; else plain ones cost less."""
-        return isinstance(self._store, ReadyStore)
+        store = self._store
+        return isinstance(store, ReadyStore) or (
+            isinstance(store, MaskingStore) and store.takes_pieces
+        )
+
+    def mask(self) -> PartMask | None:
+        """Return the mask that parts of the text must go through before they are written."""
+        return self._store.mask() if isinstance(self._store, MaskingStore) else None
 
     def save_text(
         self, text: str | ReadyText, *, created_at: str, run_id: str | None, version: int = 4
@@ -80,7 +89,9 @@ class Checkpoint:
             metadata["runId"] = run_id
         metadata["createdAt"] = created_at
         store = self._store
-        if isinstance(text, ReadyText) and text.quoted and isinstance(store, ReadyStore):
+        if isinstance(text, MaskedText) and isinstance(store, MaskingStore):
+            store.set_masked(self.key, text, metadata)
+        elif isinstance(text, ReadyText) and text.quoted and isinstance(store, ReadyStore):
             store.set_ready(self.key, text, metadata)
         else:
             store.set(self.key, text if isinstance(text, str) else text.text, metadata)

@@ -48,6 +48,12 @@ class ReadyText:
         return "".join(cast("str", parse(b'"' + part + b'"')) for part in parts)
 
 
+class MaskedText(ReadyText):
+    """A text whose every part went through the mask of the store it is for (`MaskingStore`)."""
+
+    __slots__ = ()
+
+
 @runtime_checkable
 class ReadyStore(Protocol):
     """The optional capability of taking a value in quoted pieces."""

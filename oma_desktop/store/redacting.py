@@ -8,15 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import is_checkpoint_key
 from oma_desktop.model.redaction import compile_patterns
 from oma_desktop.model.redaction_shapes import CHECKPOINT
-from oma_desktop.model.redaction_values import CONTENT, ValueRedactor
+from oma_desktop.model.redaction_values import CONTENT, PartMask, ValueRedactor
 from oma_desktop.store.enlisting import EnlistingStore
 from oma_desktop.store.memory import BatchingStore, ExpiringStore, MemoryStore, StoreEntry
+from oma_desktop.store.ready_text import MaskedText, ReadyStore
+
+
+@runtime_checkable
+class MaskingStore(Protocol):
+    """The optional capability of taking a checkpoint that was masked part by part.
+
+    What did not change since the last save is then not searched again.
+    """
+
+    def mask(self) -> PartMask:
+        """Return a mask for the parts of one checkpoint; the shapes are those of `CHECKPOINT`."""
+        ...
+
+    @property
+    def takes_pieces(self) -> bool:
+        """Whether quoted pieces reach the medium as they are."""
+        ...
+
+    def set_masked(self, key: str, value: MaskedText, metadata: JsonObject | None = None) -> None:
+        """Like `set`, for a text made of parts that `mask` has seen."""
+        ...
 
 
 class RedactingStore:
@@ -53,6 +75,22 @@ class RedactingStore:
     def set(self, key: str, value: str, metadata: JsonObject | None = None) -> None:
         """Upsert the redacted value."""
         self.inner.set(key, self._masked(key, value, metadata), metadata)
+
+    def mask(self) -> PartMask:
+        """Return a mask for the parts of one checkpoint."""
+        return self._redact.part_by_part()
+
+    @property
+    def takes_pieces(self) -> bool:
+        """Whether quoted pieces reach the medium as they are."""
+        return isinstance(self.inner, ReadyStore)
+
+    def set_masked(self, key: str, value: MaskedText, metadata: JsonObject | None = None) -> None:
+        """Upsert a text whose parts are masked already."""
+        if value.quoted and isinstance(self.inner, ReadyStore):
+            self.inner.set_ready(key, value, metadata)
+        else:
+            self.inner.set(key, value.text, metadata)
 
     def delete(self, key: str) -> None:
         """Remove the key; silent when absent."""

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oma_desktop.base.clock import SystemClock
 from oma_desktop.engine import kept_lists
 from oma_desktop.engine.encoding import SnapshotEncoder
 from oma_desktop.engine.kept_lists import KeptList, KeptPages
 from oma_desktop.engine.queue import queue_document
 from oma_desktop.engine.queue_pages import QueuePages
+from oma_desktop.engine.shared_memory import MemoryPicture
 from oma_desktop.engine.snapshotting import capture
 from oma_desktop.model.json_text import stringify
-from oma_desktop.store.ready_text import ready
+from oma_desktop.model.redaction import TextRules
+from oma_desktop.model.redaction_shapes import CHECKPOINT
+from oma_desktop.model.redaction_values import PartMask, ValueRedactor
+from oma_desktop.store.in_memory import InMemoryStore
+from oma_desktop.store.memory import StoreEntry
+from oma_desktop.store.ready_text import MaskedText, ready
+from oma_desktop.store.redacting import RedactingStore
 from tests.bench.big_run import AT, big_run, result
 
 ITEMS = st.lists(st.integers(0, 30), max_size=40)
@@ -161,3 +172,94 @@ def test_what_is_kept_is_about_one_copy_of_the_snapshot():
         tracemalloc.stop()
     assert text.size > 3_000_000
     assert kept < 1.25 * text.size, "the text is made of what is kept, and of nothing else"
+
+
+SECRET = "password=hunter2, sk-FAKE0123456789fakeABCD"
+
+
+@settings(max_examples=40, deadline=None)
+@given(STEPS, st.booleans())
+def test_masked_part_by_part_is_the_redaction_of_the_whole(steps, quoted):
+    """The slow reference: parse the whole text, redact it by its shape, write it again."""
+    run = big_run(tasks=199, done=40, megabytes=0.1)
+    state = run.state
+    plant_secrets(state)
+    inner = InMemoryStore(clock=SystemClock())
+    masked, plain = (
+        SnapshotEncoder(quoted=quoted, mask=RedactingStore(inner).mask()),
+        SnapshotEncoder(quoted=False),
+    )
+    redact = ValueRedactor()
+    pages = QueuePages()
+    for n, (what, amount) in enumerate([("start", 0), *steps]):
+        step(run, what, amount, n)
+        moment = replace(
+            capture(state, now=AT, memory=None, pages=pages), memory=MemoryPicture(n, NOTES)
+        )
+        text = masked.encode(moment)
+        assert isinstance(text, MaskedText)
+        assert text.text == redact(plain.encode(moment).text, shape=CHECKPOINT)
+        assert "hunter2" not in text.text
+
+
+NOTES = tuple(
+    StoreEntry(key, value, datetime(2026, 1, 1, tzinfo=UTC), about)
+    for key, value, about in (
+        ("a/session", '"password=x"', {"sharedMemoryValueEncoding": "json", "agent": "a"}),
+        ("a/b", json.dumps({"password": 1, "n": [SECRET]}), {"token": "metadata goes"}),
+        ("a/c", SECRET, None),
+    )
+)
+
+
+def plant_secrets(state):
+    state.goal = SECRET
+    state.metadata = {"session": 1, "note": [SECRET], "team": "x"}
+    state.snapshot_extra = {"later": SECRET, "apiKey": {"a": 1}, "7": {"token": None, "t": SECRET}}
+    state.messages.send("a", "*", SECRET)
+    entry = state.entries["flying"]
+    call = {"type": "tool_use", "id": "token=c", "name": "go", "input": {"pwd": 1, "q": SECRET}}
+    entry["conversationMessages"] = [
+        *entry["conversationMessages"],
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "\ud83d\ude00 " + SECRET}, call],
+        },
+        {"role": "user", "content": [{"type": "text", "text": json.dumps({"secret": SECRET})}]},
+    ]
+    entry["messages"] = entry["conversationMessages"]
+    record = {"toolName": "go", "input": {"a": SECRET}, "output": SECRET, "duration": 1}
+    entry["toolCalls"] = [record]
+    block = {"type": "tool_result", "tool_use_id": "token=c", "content": SECRET}
+    pending = {"call": call, "commit": {"result": block, "record": record}, "session": SECRET}
+    entry["pendingToolCalls"] = [pending, {"call": call}]
+    entry["3"] = SECRET
+    state.completed["t0"] = {**state.completed["t0"], "result": SECRET, "cookie": 1}
+    state.queue_extra = {"version": 2, "planRevisions": [revision()], "tasks": [], "5": SECRET}
+
+
+def revision():
+    added = {"session-retry": "token=abc"}
+    return {"id": "r", "addedTasks": added, "reason": SECRET, "supersededTaskIds": ["token=abc"]}
+
+
+def test_a_masked_save_searches_only_what_is_new():
+    """Issue 3: what did not change since the last save costs nothing on the next."""
+    run = big_run(tasks=300, done=290, megabytes=3)
+    plant_secrets(run.state)
+    searched = []
+
+    class Counting(TextRules):
+        def __call__(self, text):
+            searched.append(len(text))
+            return super().__call__(text)
+
+    encoder, pages = SnapshotEncoder(mask=PartMask(Counting(strict=True))), QueuePages()
+    sizes = []
+    for n in range(3):
+        run.change(n)
+        encoder.encode(capture(run.state, now=AT, memory=None, pages=pages))
+        sizes.append(sum(searched))
+        searched.clear()
+    assert sizes[0] > 400_000, "the first save searches everything"
+    assert sizes[2] < 30_000, "the next ones the one message that is new"
