@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from oma_desktop.model.container import Container
@@ -11,11 +12,15 @@ from oma_desktop.store.address import StoreAddress, parse_address
 
 
 def must_be_file(path: Path) -> Path:
-    """Return `path`; raises InvalidInput PATH_NOT_FOUND, PATH_IS_FOLDER or FILE_NOT_READABLE."""
+    """Return `path`; raises InvalidInput.
+
+    PATH_NOT_FOUND, PATH_IS_FOLDER, FILE_NOT_REGULAR (a pipe or device) or FILE_NOT_READABLE.
+    """
     try:
         if path.is_dir():
             raise InvalidInput("PATH_IS_FOLDER", path=str(path))
-        path.stat()
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InvalidInput("FILE_NOT_REGULAR", path=str(path))
     except OSError as error:
         raise _refused(path, error) from error
     except ValueError as error:  # a NUL in the name

@@ -9,7 +9,10 @@ from oma_desktop.model.metadata import clean_run_metadata, run_metadata_problem
 
 
 def check_team(team: Team) -> None:
-    """Raise InvalidInput for agent names that are used twice or would break keys (W12, W35)."""
+    """Raise InvalidInput for agent names that are used twice or would break keys (W12, W35).
+
+    Also for a round gate beside a dispatch gate: they are two ways to run (engine.md 1.1).
+    """
     seen: set[str] = set()
     for agent in team.config.agents:
         if agent.name in seen:
@@ -17,6 +20,8 @@ def check_team(team: Team) -> None:
         if "/" in agent.name or agent.name.startswith("__oma_"):
             raise InvalidInput("AGENT_NAME_INVALID", agent=agent.name)
         seen.add(agent.name)
+    if team.gates.round is not None and team.gates.dispatch is not None:
+        raise InvalidInput("GATES_ROUND_AND_DISPATCH")
 
 
 def clean_metadata(metadata: JsonObject | None) -> JsonObject | None:

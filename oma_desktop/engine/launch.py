@@ -17,12 +17,13 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.documents import naming
 from oma_desktop.engine.endpoints import Endpoint
 from oma_desktop.engine.identity import check_run_id
 from oma_desktop.engine.masking import as_asked
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
-from oma_desktop.engine.run_files import Files, declared_effects, naming, read_files, saved_key
+from oma_desktop.engine.run_files import Files, declared_effects, read_files, saved_key
 from oma_desktop.engine.sample import effects_beside
 from oma_desktop.engine.script import EffectsLog
 from oma_desktop.engine.tools.builtin.workspace import Guard
@@ -120,7 +121,10 @@ class Launcher:
         engine = self._engine(wiring, bus)
 
         async def go(token: CancelToken) -> TeamRunResult:
-            return await engine.run_tasks(wiring.team, wiring.specs, replace(options, token=token))
+            now = replace(options, token=token)
+            if wiring.plan is not None:
+                return await engine.run_from_plan(wiring.team, wiring.plan, now)
+            return await engine.run_tasks(wiring.team, wiring.specs, now)
 
         return Prepared(path, key, identity, go, opened, wiring, self._lanes)
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.team import TaskSpec
 from oma_desktop.store.memory import MemoryStore
 
@@ -49,7 +50,10 @@ class CheckpointOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Options of `run_tasks`. `max_token_budget` combines with the orchestrator's by minimum."""
+    """Options of `run_tasks` and `run_from_plan`.
+
+    `max_token_budget` combines with the orchestrator's by minimum.
+    """
 
     run_id: str | None = None
     metadata: JsonObject | None = None
@@ -63,7 +67,8 @@ class RunOptions:
 class RestoreOptions:
     """Options of `restore`.
 
-    `specs` are run when the store holds no checkpoint, and ignored otherwise. `retry_failed`
+    `specs` or `plan` are run when the store holds no checkpoint, and ignored otherwise; at most one
+    of them may be given. `retry_failed`
     opens failed tasks again, with what failed or was skipped because of them. `run_masked` names
     the calls (ids) that may run although their saved input holds `[redacted]`: a person saw them;
     None means all.
@@ -78,3 +83,4 @@ class RestoreOptions:
     retry_failed: bool = False
     run_masked: frozenset[str] | None = frozenset()
     specs: tuple[TaskSpec, ...] | None = None
+    plan: PlanArtifact | None = None

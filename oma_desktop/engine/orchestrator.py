@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
@@ -20,7 +21,17 @@ from oma_desktop.engine.memory_setup import give_memory, restore_memory
 from oma_desktop.engine.message_bus import MessageBus
 from oma_desktop.engine.options import RestoreOptions, RunOptions
 from oma_desktop.engine.places import ledger_of, place_of_new_run, place_of_saved_run
-from oma_desktop.engine.planning import refuse_broken_graph, tasks_from_specs, unresolved_text
+from oma_desktop.engine.plan_tasks import (
+    PLAN_AGENTS_MISSING,
+    missing_agents,
+    tasks_from_plan,
+)
+from oma_desktop.engine.planning import (
+    NewTasks,
+    refuse_broken_graph,
+    tasks_from_specs,
+    unresolved_text,
+)
 from oma_desktop.engine.queue import APPROVAL_REJECTED, TaskQueue
 from oma_desktop.engine.reconciliation import Verdict, adopt, reconcile, verdict
 from oma_desktop.engine.restore import doubt, refuse_missing_agents, revive
@@ -29,7 +40,9 @@ from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.team import Team
 from oma_desktop.model.checkpoint import CheckpointSnapshot
 from oma_desktop.model.checkpoint_loader import LoadedSnapshot, own_facts
+from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.result import RunIdentity, RunStatus, TeamRunResult
 from oma_desktop.model.team import OrchestratorOptions, TaskSpec
 from oma_desktop.store.checkpoint import Checkpoint
@@ -77,10 +90,28 @@ class OpenMultiAgent:
         """
         options = options or RunOptions()
         check_team(team)
+        return await self._start(team, self._work(team, specs, options.goal), options)
+
+    async def run_from_plan(
+        self, team: Team, plan: PlanArtifact, options: RunOptions | None = None
+    ) -> TeamRunResult:
+        """Replay a frozen plan: ids, dependencies and assignees as stored (formats.md 6).
+
+        Raises like `run_tasks`; PlanRejected also for ids used twice (W13) or with outer spaces
+        (W10). An assignee outside the team is announced now and fails its task at its turn.
+        """
+        options = options or RunOptions()
+        check_team(team)
+        return await self._start(team, self._replay(team, plan, options.goal), options)
+
+    async def _start(self, team: Team, work: NewTasks, options: RunOptions) -> TeamRunResult:
+        """Run new tasks from the first one on. Without tasks nothing runs or is saved (DEV-31)."""
         checkpoint = options.checkpoint
         run_id = one_run_id(options.run_id, checkpoint.run_id if checkpoint else None)
         identity = new_identity(run_id, self._services.ids)
-        state = self._new_state(team, specs, options, identity)
+        state = self._new_state(team, work, options, identity)
+        if not work.tasks:
+            return team_result(state, RunStatus("ok"))
         async with taken(checkpoint.lock if checkpoint else None, self._services.lanes):
             place = None
             if checkpoint is not None:
@@ -91,13 +122,15 @@ class OpenMultiAgent:
             return await self._attempt(team, state, options, place)
 
     async def restore(self, team: Team, options: RestoreOptions) -> TeamRunResult:
-        """Go on with a saved run, or run `specs` when there is none, or do nothing (W8, DEV-31).
+        """Go on with a saved run, else run `specs` or `plan`, else do nothing (W8, DEV-11, DEV-31).
 
         A restore that waits for a decision and has nothing else to do starts no attempt and saves
         nothing. Raises Corrupt, SchemaTooNew, InvalidInput, PlanRejected, ApprovalError and Locked
         before anything is changed; later as `run_tasks`.
         """
         check_team(team)
+        if options.specs is not None and options.plan is not None:
+            raise InvalidInput("RESTORE_TWO_SOURCES")
         wanted = one_run_id(options.run_id, options.checkpoint.run_id)
         metadata = clean_metadata(options.metadata)
         async with taken(options.checkpoint.lock, self._services.lanes):
@@ -109,16 +142,26 @@ class OpenMultiAgent:
 
     # ------------------------------------------------------------------ new runs
 
-    def _new_state(
-        self, team: Team, specs: Sequence[TaskSpec], options: RunOptions, identity: RunIdentity
-    ) -> RunState:
-        services = self._services
+    def _work(self, team: Team, specs: Sequence[TaskSpec], goal: str | None) -> NewTasks:
         made = tasks_from_specs(
             specs,
             agents={a.name for a in team.config.agents},
-            new_id=services.ids.uuid,
+            new_id=self._services.ids.uuid,
             now=self._now(),
         )
+        return replace(made, goal=goal)
+
+    def _replay(self, team: Team, plan: PlanArtifact, goal: str | None) -> NewTasks:
+        work = tasks_from_plan(plan, now=self._now())
+        missing = missing_agents(plan, team.config)
+        if missing:
+            self.bus.emit("warning", data={"code": PLAN_AGENTS_MISSING, "agents": missing})
+        return replace(work, goal=work.goal or goal)
+
+    def _new_state(
+        self, team: Team, made: NewTasks, options: RunOptions, identity: RunIdentity
+    ) -> RunState:
+        services = self._services
         queue = TaskQueue(now=self._now, listener=self._queue_listener)
         queue.add_batch(made.tasks)
         messages = MessageBus(now=self._now, new_id=services.ids.uuid)
@@ -129,12 +172,12 @@ class OpenMultiAgent:
                 queue.fail(task_id, unresolved_text(missing))
         limit = smallest(options.max_token_budget, self._options.max_token_budget)
         return RunState(
-            mode="runTasks",
+            mode=made.mode,
             identity=identity,
             queue=queue,
             messages=messages,
             budget=RunBudget(limit),
-            goal=options.goal,
+            goal=made.goal,
             metadata=clean_metadata(options.metadata),
         )
 
@@ -143,8 +186,13 @@ class OpenMultiAgent:
     async def _without_checkpoint(
         self, team: Team, options: RestoreOptions, place: Checkpoint
     ) -> TeamRunResult:
-        if options.specs is None:
-            wanted = one_run_id(options.run_id, options.checkpoint.run_id)
+        wanted = one_run_id(options.run_id, options.checkpoint.run_id)
+        work: NewTasks | None = None
+        if options.plan is not None:
+            work = self._replay(team, options.plan, options.goal)
+        elif options.specs is not None:
+            work = self._work(team, options.specs, options.goal)
+        if work is None or not work.tasks:
             return TeamRunResult(RunStatus("ok"), new_identity(wanted, self._services.ids))
         run = RunOptions(
             run_id=options.run_id,
@@ -153,8 +201,7 @@ class OpenMultiAgent:
             token=options.token,
             goal=options.goal,
         )
-        wanted = one_run_id(options.run_id, options.checkpoint.run_id)
-        state = self._new_state(team, options.specs, run, new_identity(wanted, self._services.ids))
+        state = self._new_state(team, work, run, new_identity(wanted, self._services.ids))
         give_memory(state, team.config, options.checkpoint, self._services)
         return await self._attempt(team, state, options, place)
 

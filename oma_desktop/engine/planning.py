@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
-from oma_desktop.model.checkpoint import TaskSnapshot
+from oma_desktop.model.checkpoint import RunMode, TaskSnapshot
 from oma_desktop.model.errors import PlanRejected
 from oma_desktop.model.graph import check_graph
-from oma_desktop.model.json_value import JsonValue
+from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.metadata import clean_task_metadata, task_metadata_problem
 from oma_desktop.model.team import TaskSpec
 
 
+@dataclass(frozen=True, slots=True)
 class NewTasks:
-    """Tasks made from specs, and what could not be resolved.
+    """The tasks of a new run, and what could not be resolved.
 
     `unresolved` maps a task id to the dependency names nothing answers to; such a task fails as
-    soon as it is loaded, and what waits for it with it.
+    soon as it is loaded, and what waits for it with it. `mode` and `goal` go into the checkpoint.
     """
 
-    def __init__(self, tasks: list[TaskSnapshot], unresolved: dict[str, list[str]]) -> None:
-        self.tasks = tasks
-        self.unresolved = unresolved
+    tasks: list[TaskSnapshot]
+    unresolved: Mapping[str, list[str]] = field(default_factory=dict)
+    mode: RunMode = "runTasks"
+    goal: str | None = None
 
 
 def tasks_from_specs(
@@ -99,12 +102,17 @@ def _task(spec: TaskSpec, task_id: str, deps: list[str], now: str) -> TaskSnapsh
     if deps:
         task["dependsOn"] = deps
     if spec.metadata is not None:
-        problem = task_metadata_problem(cast("JsonValue", spec.metadata))
-        if problem is not None:
-            key, reason = problem
-            raise PlanRejected("TASK_METADATA_INVALID", where=spec.title, key=key, reason=reason)
-        task["metadata"] = clean_task_metadata(spec.metadata)
+        task["metadata"] = checked_metadata(spec.title, spec.metadata)
     return cast("TaskSnapshot", task)
+
+
+def checked_metadata(title: str, metadata: JsonObject) -> JsonObject:
+    """Return task metadata as stored; raises PlanRejected TASK_METADATA_INVALID."""
+    problem = task_metadata_problem(cast("JsonValue", metadata))
+    if problem is not None:
+        key, reason = problem
+        raise PlanRejected("TASK_METADATA_INVALID", where=title, key=key, reason=reason)
+    return clean_task_metadata(metadata)
 
 
 _COPIED = (

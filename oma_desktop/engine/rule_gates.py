@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, TypeAlias
 
 from oma_desktop.engine.tools.gate import ALLOW, GateCall, GateDecision, Gates, suspend
 from oma_desktop.model.checkpoint import TaskSnapshot
@@ -12,11 +12,15 @@ from oma_desktop.model.json_value import JsonValue
 from oma_desktop.model.runfile import Approvals, DispatchRule, ToolRule
 from oma_desktop.model.view import Effect
 
+Tasks: TypeAlias = Sequence[TaskSnapshot]
 _WILD: Final = frozenset("*?[")
 
 
 def gates_from_rules(approvals: Approvals) -> Gates:
-    """Return the gates. The tool gate always exists: consequential calls ask unless a rule fits."""
+    """Return the gates. The tool gate always exists: consequential calls ask unless a rule fits.
+
+    Tasks run in rounds only where `rounds` wants a say between them (engine.md 2.4).
+    """
 
     async def tool(call: GateCall) -> GateDecision:
         return decide_call(approvals.tools, call)
@@ -24,7 +28,14 @@ def gates_from_rules(approvals: Approvals) -> Gates:
     async def dispatch(task: TaskSnapshot) -> GateDecision:
         return decide_dispatch(approvals.dispatch, task)
 
-    return Gates(tool=tool, dispatch=dispatch if approvals.dispatch else None)
+    async def between_rounds(_done: Tasks, _following: Tasks) -> GateDecision:
+        return GateDecision(approvals.rounds)
+
+    return Gates(
+        tool=tool,
+        dispatch=dispatch if approvals.dispatch else None,
+        round=None if approvals.rounds == "allow" else between_rounds,
+    )
 
 
 def decide_call(rules: Sequence[ToolRule], call: GateCall) -> GateDecision:

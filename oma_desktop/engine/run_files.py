@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from oma_desktop.base.clock import Clock
+from oma_desktop.engine.documents import document_at, naming
 from oma_desktop.engine.options import CheckpointOptions
 from oma_desktop.engine.places import place_of_saved_run
 from oma_desktop.engine.script import load_script
 from oma_desktop.engine.wiring import World, wire
-from oma_desktop.model.document_text import read_document
-from oma_desktop.model.errors import InvalidInput, NotAllowed, NotFound, OmaError
+from oma_desktop.model.errors import NotFound, OmaError
 from oma_desktop.model.keys import checkpoint_key
-from oma_desktop.model.plan_reading import is_plan
+from oma_desktop.model.plan import PlanArtifact
+from oma_desktop.model.plan_reading import is_plan, plan_in
 from oma_desktop.model.runfile import Checkpoint, RunFile
-from oma_desktop.model.runfile_reading import read_run_file, with_team
+from oma_desktop.model.runfile_reading import replaying, run_file_in, with_team
 from oma_desktop.model.script import Script
 from oma_desktop.model.view import Effect
 from oma_desktop.store.address import StoreAddress
@@ -60,41 +59,32 @@ class Files:
         )
 
 
-@contextmanager
-def naming(path: Path | None) -> Iterator[None]:
-    """Let every error inside name the file it is about."""
-    try:
-        yield
-    except OmaError as error:
-        if path is not None:
-            error.facts.setdefault("path", str(path))
-        raise
-
-
 def read_files(origin: Origin) -> Files:
     """Read run file, team file and script. Blocking. Raises InvalidInput."""
     run_file = RunFile()
     base_dir = Path.cwd()
+    plan: PlanArtifact | None = None
     if origin.run_file is not None:
-        run_file = _read(origin.run_file)
+        document = document_at(origin.run_file)
+        with naming(origin.run_file):
+            if is_plan(document.value):
+                plan = plan_in(document)
+                run_file = RunFile(plan=plan)
+            else:
+                run_file = run_file_in(document)
         base_dir = origin.run_file.resolve().parent
     elif origin.script is not None:
         base_dir = origin.script.resolve().parent
     if origin.team is not None:
-        run_file = with_team(run_file, _read(origin.team))
+        with naming(origin.team):
+            settings = run_file_in(document_at(origin.team))
+        if plan is None:
+            run_file = with_team(run_file, settings)
+        else:  # everything but the work is that file's, so its paths start where it lies
+            run_file = replaying(settings, plan)
+            base_dir = origin.team.resolve().parent
     script = load_script(origin.script) if origin.script is not None else None
     return Files(run_file, script, base_dir, origin.run_file or origin.script)
-
-
-def _read(path: Path) -> RunFile:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InvalidInput("RUNFILE_UNREADABLE", path=str(path), found=error.strerror) from error
-    with naming(path):
-        if is_plan(read_document(data, name=str(path)).value):
-            raise NotAllowed("RUNFILE_NEEDS_PLAN_REPLAY", name=str(path))
-        return read_run_file(data, name=str(path))
 
 
 def saved_key(

@@ -15,6 +15,7 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.engine.agent_defaults import with_defaults
 from oma_desktop.engine.bus import EventBus
+from oma_desktop.engine.documents import plan_of
 from oma_desktop.engine.endpoints import Endpoint, Endpoints
 from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.llm.keys import StoredKey, stored_key
@@ -30,6 +31,7 @@ from oma_desktop.engine.tools.grants import DELEGATE, is_granted
 from oma_desktop.engine.tools.registry import ToolRegistry, ToolSpec
 from oma_desktop.model.errors import InvalidInput, NotAllowed
 from oma_desktop.model.nearest import nearest
+from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.runfile import RunFile
 from oma_desktop.model.runfile_limits import refuse_unsupported
 from oma_desktop.model.runfile_reading import refusal
@@ -57,6 +59,7 @@ class Wiring:
     specs: tuple[TaskSpec, ...]
     endpoints: tuple[Endpoint, ...] = ()
     homeless: tuple[str, ...] = ()
+    plan: PlanArtifact | None = None
     _models: Endpoints | None = None
 
     async def close(self) -> None:
@@ -122,6 +125,14 @@ def wire(
     a moment (key store, script files). Raises InvalidInput or NotAllowed.
     """
     refuse_unsupported(run_file)
+    plan = plan_of(run_file, base_dir)
+    wired = _wired(run_file, base_dir, world, script, needs_work=needs_work and plan is None)
+    return replace(wired, plan=plan)
+
+
+def _wired(
+    run_file: RunFile, base_dir: Path, world: World, script: Script | None, *, needs_work: bool
+) -> Wiring:
     specs = tuple(run_file.tasks or ())
     if needs_work and not specs:
         raise InvalidInput("RUNFILE_NO_WORK", place="$")
@@ -147,7 +158,7 @@ def wire(
         gates=gates_from_rules(run_file.approvals),
         max_parallel_tool_calls=options.max_parallel_tool_calls,
     )
-    return Wiring(team, options, specs, endpoints, homeless, models)
+    return Wiring(team, options, specs, endpoints, homeless, None, models)
 
 
 def check_workspaces(wiring: Wiring) -> None:
@@ -170,7 +181,7 @@ def _scripted(
     if run_file.team is None:
         team = world.play(script)
         problems = check_assignees(task_nodes(run_file), [a.name for a in team.config.agents])
-        if problems:
+        if problems and run_file.plan is None:  # a replay starts all the same (formats.md 6)
             raise refusal(tuple(problems))
     else:
         config = with_defaults(run_file.team, run_file, base_dir)

@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from oma_desktop.model.checkpoint import TaskRequires
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.team import Described
+
+PLAN_KEYS: Final = ("version", "goal", "tasks")
+PLAN_TASK_KEYS: Final = (
+    *("id", "title", "description", "assignee", "dependsOn", "memoryScope", "dependencyPayload"),
+    *("role", "priority", "metadata", "maxRetries", "retryDelayMs", "retryBackoff", "requires"),
+)
+"""What an artifact holds, in the order in which it is written."""
+
+_ALWAYS: Final = frozenset(("id", "title", "description"))
 
 
 class PlanTask(Described):
@@ -30,6 +39,12 @@ class PlanTask(Described):
     retry_delay_ms: Annotated[float | None, Field(ge=0)] = None
     retry_backoff: float | None = None
 
+    def extras(self) -> JsonObject:
+        """The optional keys that are given, as written; an empty `dependsOn` is left out."""
+        given = self.model_dump(by_alias=True, exclude_none=True)
+        keys = (key for key in PLAN_TASK_KEYS if key not in _ALWAYS)
+        return {key: given[key] for key in keys if key in given and given[key] != []}
+
 
 class PlanArtifact(Described):
     """A plan as `plan -o` writes it and `run` replays it, ids and assignees verbatim."""
@@ -37,3 +52,14 @@ class PlanArtifact(Described):
     version: Literal[1]
     goal: str | None = None
     tasks: list[PlanTask]
+
+    def to_json(self) -> JsonObject:
+        """The document of a plan file, keys in the peer's order."""
+        document: JsonObject = {"version": 1}
+        if self.goal is not None:
+            document["goal"] = self.goal
+        document["tasks"] = [
+            {"id": t.id, "title": t.title, "description": t.description, **t.extras()}
+            for t in self.tasks
+        ]
+        return document

@@ -18,8 +18,6 @@ def refuse_unsupported(run_file: RunFile) -> None:
 def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
     if run_file.goal is not None:
         yield "RUNFILE_NEEDS_COORDINATOR", "goal"
-    if run_file.plan is not None:
-        yield "RUNFILE_NEEDS_PLAN_REPLAY", "plan"
     if run_file.recovery.mode != "fixed":
         yield "RUNFILE_NEEDS_RECOVERY", "recovery.mode"
     if run_file.tools.python:
@@ -30,8 +28,6 @@ def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
         yield "RUNFILE_NEEDS_JOURNAL", "journal"
     if run_file.approvals.plan != "allow":
         yield "RUNFILE_NEEDS_COORDINATOR", "approvals.plan"
-    if run_file.approvals.rounds != "allow":
-        yield "RUNFILE_NEEDS_ROUNDS", "approvals.rounds"
     yield from _wishes_of_options(run_file)
     for index, task in enumerate(run_file.tasks or []):
         if task.verify is not None:

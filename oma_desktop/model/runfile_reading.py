@@ -10,9 +10,10 @@ from pydantic import ValidationError
 from oma_desktop.model.document_text import Document, Path, read_document
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonValue
+from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.runfile import RunFile
 from oma_desktop.model.runfile_problems import placed, problems_of
-from oma_desktop.model.runfile_rules import check_rules
+from oma_desktop.model.runfile_rules import check_plan_mode, check_rules
 from oma_desktop.model.task_graph import problem
 from oma_desktop.model.view import Problem
 
@@ -34,7 +35,12 @@ def read_run_file(data: bytes, *, name: str) -> RunFile:
     Raises InvalidInput with the code and facts of the first problem, plus `place`
     (`name:line $.path`), `n_more` and `problems` (all of them); Corrupt for damaged JSON.
     """
-    read = look_at_run_file(read_document(data, name=name))
+    return run_file_in(read_document(data, name=name))
+
+
+def run_file_in(document: Document) -> RunFile:
+    """Return the run file a document holds; raises as `read_run_file`."""
+    read = look_at_run_file(document)
     if read.problems or read.run_file is None:
         raise refusal(read.problems)
     return read.run_file
@@ -72,8 +78,8 @@ def kind_of(value: JsonValue) -> Kind | None:
         return None
     if _is_team_file(value):
         return "team"
-    work = value.keys() & {"tasks", "goal", "plan"}
-    if "team" in value:
+    work = any(value.get(key) is not None for key in ("tasks", "goal", "plan"))
+    if value.get("team") is not None:
         return "run" if work else "team"
     return "tasks" if work else None
 
@@ -91,8 +97,21 @@ def _whole(value: JsonValue) -> JsonValue:
     return value
 
 
+def replaying(settings: RunFile, plan: PlanArtifact) -> RunFile:
+    """Return a run file that replays `plan` with everything else of `settings` (`--team RUNFILE`).
+
+    Its own work is left out. Assignees are not compared with the team: a replay starts, and what
+    nobody can do fails at its turn (formats.md 6). Raises InvalidInput PLAN_NEEDS_FIXED_RECOVERY.
+    """
+    joined = settings.model_copy(update={"tasks": None, "goal": None, "plan": plan})
+    found = tuple(check_plan_mode(joined))
+    if found:
+        raise refusal(found)
+    return joined
+
+
 def with_team(work: RunFile, team_file: RunFile) -> RunFile:
-    """Return the tasks of one file with the team of another (`run TASKS --team TEAM`).
+    """Return the work of one file with the team of another (`run TASKS --team TEAM`).
 
     Orchestrator options of the tasks win. Raises InvalidInput for unknown assignees.
     """

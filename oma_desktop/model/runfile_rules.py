@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from oma_desktop.model.document_text import Path
 from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.json_text import js_trim
 from oma_desktop.model.metadata import task_metadata_problem
-from oma_desktop.model.plan import PlanArtifact
+from oma_desktop.model.plan import PlanArtifact, PlanTask
 from oma_desktop.model.redaction import compile_patterns
 from oma_desktop.model.runfile import Redaction, RunFile
-from oma_desktop.model.task_graph import Node, check_assignees, check_graph, problem, title_key
-from oma_desktop.model.team import TeamConfig
+from oma_desktop.model.task_graph import Node, check_assignees, check_graph, problem
+from oma_desktop.model.team import TaskSpec, TeamConfig
 from oma_desktop.model.view import Problem
 
 RESERVED_PREFIX: Final = "__oma_"
@@ -34,8 +35,10 @@ def check_rules(
         found += check_graph(nodes)
     if team is not None:
         found += check_assignees(nodes, [agent.name for agent in team.agents])
-    found += _metadata_rules(run_file, tasks_path)
+    found += _task_metadata(run_file.tasks or (), tasks_path)
     found += _one_kind_of_work(run_file)
+    found += check_plan_mode(run_file)
+    found += _gate_rules(run_file)
     found += _provider_rules(run_file)
     found += _redaction_rules(run_file)
     return found
@@ -88,19 +91,32 @@ def plan_nodes(plan: PlanArtifact, path: Path) -> list[Node]:
 
 
 def check_plan(plan: PlanArtifact, path: Path = ()) -> list[Problem]:
-    """Return ids used twice (W13) and references that do not resolve."""
+    """Return unusable ids (W10, W13), references that do not resolve, unusable metadata.
+
+    Ids are compared exactly: a plan is replayed to the letter.
+    """
+    found: list[Problem] = []
     seen: set[str] = set()
-    twice: list[Problem] = []
     for index, task in enumerate(plan.tasks):
-        if title_key(task.id) in seen:
-            place = (*path, "tasks", index, "id")
-            twice.append(problem("RUNFILE_TASK_ID_TWICE", place, name=task.id))
-        seen.add(title_key(task.id))
-    return twice + check_graph(plan_nodes(plan, path))
+        place = (*path, "tasks", index, "id")
+        if task.id in seen:
+            found.append(problem("RUNFILE_TASK_ID_TWICE", place, name=task.id))
+        if task.id != js_trim(task.id):
+            found.append(problem("PLAN_ID_SPACES", place, id=task.id))
+        seen.add(task.id)
+    found += check_graph(plan_nodes(plan, path), key=str)
+    return found + list(_task_metadata(plan.tasks, (*path, "tasks")))
 
 
-def _metadata_rules(run_file: RunFile, path: Path) -> Iterator[Problem]:
-    for index, task in enumerate(run_file.tasks or ()):
+def check_plan_mode(run_file: RunFile) -> list[Problem]:
+    """Return a problem where a plan shall be replayed and repaired: a replay is exact."""
+    if run_file.plan is None or run_file.recovery.mode == "fixed":
+        return []
+    return [problem("PLAN_NEEDS_FIXED_RECOVERY", ("recovery", "mode"))]
+
+
+def _task_metadata(tasks: Sequence[TaskSpec | PlanTask], path: Path) -> Iterator[Problem]:
+    for index, task in enumerate(tasks):
         if task.metadata is not None and (wrong := task_metadata_problem(task.metadata)):
             place = (*path, index, "metadata", *filter(None, wrong[:1]))
             yield problem("RUNFILE_TASK_METADATA", place, name=wrong[0], reason=wrong[1])
@@ -112,6 +128,13 @@ def _one_kind_of_work(run_file: RunFile) -> Iterator[Problem]:
         yield problem("RUNFILE_TWO_KINDS_OF_WORK", (given[1],), given=", ".join(given))
     if run_file.tasks is not None and not run_file.tasks:
         yield problem("RUNFILE_NO_TASKS", ("tasks",))
+
+
+def _gate_rules(run_file: RunFile) -> Iterator[Problem]:
+    """Rounds and the gate before each task are two ways to run (engine.md 1.1)."""
+    approvals = run_file.approvals
+    if approvals.rounds != "allow" and approvals.dispatch:
+        yield problem("RUNFILE_ROUNDS_AND_DISPATCH", ("approvals", "rounds"))
 
 
 def _provider_rules(run_file: RunFile) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ what comes back are problems with their places.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from oma_desktop.model.document_text import Path, json_path
@@ -46,17 +46,20 @@ def unknown(code: str, path: Path, name: str, known: Iterable[str], **facts: obj
     return problem(f"{code}_NEAR", path, name=name, nearest=near, **facts)
 
 
-def check_graph(nodes: Sequence[Node]) -> list[Problem]:
-    """Return references that do not resolve or are ambiguous, self-references and one cycle."""
+def check_graph(nodes: Sequence[Node], *, key: Callable[[str], str] = title_key) -> list[Problem]:
+    """Return references that do not resolve or are ambiguous, self-references and one cycle.
+
+    `key` gives the form under which names are compared.
+    """
     found: list[Problem] = []
     by_key: dict[str, list[int]] = {}
     for index, node in enumerate(nodes):
-        by_key.setdefault(title_key(node.name), []).append(index)
+        by_key.setdefault(key(node.name), []).append(index)
     edges: list[list[int]] = [[] for _ in nodes]
     for index, node in enumerate(nodes):
         for place, reference in enumerate(node.depends_on):
             path = (*node.path, "dependsOn", place)
-            targets = by_key.get(title_key(reference), [])
+            targets = by_key.get(key(reference), [])
             if not targets:
                 names = [n.name for n in nodes if n is not node]
                 found.append(unknown("RUNFILE_UNKNOWN_TASK", path, reference, names))

@@ -214,7 +214,7 @@ BAD = {
         "json",
         "goal",
     ),
-    "plan": (b'{"version": 1, "tasks": []}', "json", "frozen plan"),
+    "plan": (b'{"version": 1, "tasks": []}', "json", "--team"),
     "a store": (b'{"version": 1, "entries": []}', "json", "not a run file"),
 }
 

@@ -22,6 +22,10 @@ SENTENCES = {
         N_("{path} is a folder, a file is needed."),
         hint=N_("Name the store file itself, usually checkpoint.json inside it."),
     ),
+    "FILE_NOT_REGULAR": Sentence(
+        N_("{path} is no regular file but a pipe or a device, so it was not read."),
+        hint=N_("Write its content to a file and name that."),
+    ),
     "FILE_NOT_READABLE": Sentence(
         N_("{path} cannot be read: {detail}."), hint=N_("Check the rights of the file.")
     ),

@@ -87,6 +87,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         "",
         N_("At most 16 entries: short names, text up to 1024 characters, numbers, true or false."),
     ),
+    "RUNFILE_ROUNDS_AND_DISPATCH": Sentence(
+        N_("{place}: rounds and dispatch are two ways to run, and both are asked for."),
+        "",
+        N_("Keep one: rounds asks between batches of tasks, dispatch before each task."),
+    ),
     # wiring
     "RUNFILE_NO_TEAM": Sentence(
         N_("{place}: this file has tasks but no team."),
@@ -129,11 +134,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
         _LATER,
         N_("Give the tasks themselves under tasks."),
     ),
-    "RUNFILE_NEEDS_PLAN_REPLAY": Sentence(
-        N_("{name} needs the replay of a frozen plan."),
-        _LATER,
-        N_("Give the tasks themselves under tasks."),
-    ),
     "RUNFILE_NEEDS_RECOVERY": Sentence(
         N_("{name} needs plan recovery."), _LATER, N_("Set recovery.mode to fixed.")
     ),
@@ -145,9 +145,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
     ),
     "RUNFILE_NEEDS_JOURNAL": Sentence(
         N_("{name} needs the run journal."), _LATER, N_("Set journal to false.")
-    ),
-    "RUNFILE_NEEDS_ROUNDS": Sentence(
-        N_("{name} needs execution in rounds."), _LATER, N_("Use approvals.dispatch instead.")
     ),
     "RUNFILE_NEEDS_EGRESS": Sentence(
         N_("{name} needs the egress policy."),

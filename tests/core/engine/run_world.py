@@ -193,6 +193,11 @@ class RunWorld:
         run = RunOptions(checkpoint=place or None, token=self.token, **options)
         return await self._with(lambda oma: oma.run_tasks(self.team, list(specs), run), real_runner)
 
+    async def replay(self, plan, *, checkpoint=True, real_runner=False, **options):
+        place = CheckpointOptions(self.store) if checkpoint else None
+        run = RunOptions(checkpoint=place, token=self.token, **options)
+        return await self._with(lambda oma: oma.run_from_plan(self.team, plan, run), real_runner)
+
     async def restore(self, *, key=None, lock=None, real_runner=False, fresh=True, **options):
         if fresh:
             self.token = CancelToken()

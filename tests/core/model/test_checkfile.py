@@ -55,7 +55,7 @@ def test_plans_are_checked():
         ("RUNFILE_TASK_ID_TWICE", "$.tasks[1].id"),
         ("RUNFILE_UNKNOWN_TASK", "$.tasks[1].dependsOn[0]"),
     ]
-    assert found(check({"version": 2, "tasks": []})) == [("RUNFILE_NOT_ONE_OF", "$.version")]
+    assert found(check({"version": 2, "tasks": []})) == [("PLAN_VERSION", "$.version")]
 
 
 def test_yaml_is_checked_with_lines():

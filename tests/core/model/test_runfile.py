@@ -341,12 +341,10 @@ def test_any_document_is_judged_without_raising(value):
     ("change", "code"),
     [
         ({"goal": "g"}, "RUNFILE_NEEDS_COORDINATOR"),
-        ({"plan": "p.json"}, "RUNFILE_NEEDS_PLAN_REPLAY"),
         ({"recovery": {"mode": "adaptive"}}, "RUNFILE_NEEDS_RECOVERY"),
         ({"tools": ["a:b"]}, "RUNFILE_NEEDS_PYTHON_TOOLS"),
         ({"tools": {"mcp": {"x": {"command": "y"}}}}, "RUNFILE_NEEDS_MCP"),
         ({"journal": {"path": "j.jsonl"}}, "RUNFILE_NEEDS_JOURNAL"),
-        ({"approvals": {"rounds": True}}, "RUNFILE_NEEDS_ROUNDS"),
         ({"orchestrator": {"egressPolicy": {"mode": "offline"}}}, "RUNFILE_NEEDS_EGRESS"),
         ({"orchestrator": {"maxCostBudget": 1.5}}, "RUNFILE_NEEDS_COST"),
         ({"tasks": [{"title": "x", "description": "d", "verify": "a"}]}, "RUNFILE_NEEDS_VERIFY"),
