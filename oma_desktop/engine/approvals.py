@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
@@ -25,6 +25,8 @@ from oma_desktop.model.errors import (
 from oma_desktop.model.json_text import js_trim
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.store.ledger import ApprovalLedger
+
+CANNOT_WAIT: Final = "VERIFY_CANNOT_WAIT"
 
 
 class Approvals:
@@ -84,6 +86,7 @@ class Approvals:
         self, scope: ApprovalScope, boundary: str, content: JsonObject, reason: str | None
     ) -> ApprovalRequest:
         writer, ledger = self.able()
+        self._refuse_judged(content)
         request = await self._request(scope, boundary, content, reason)
         self._state.pending[request["id"]] = request
         try:
@@ -98,6 +101,20 @@ class Approvals:
             raise _unusable("row_not_saved", error) from error
         self._bus.emit("approval_pending", data=cast("JsonObject", request))
         return request
+
+    def _refuse_judged(self, content: JsonObject) -> None:
+        """Tasks with judges cannot be held at a boundary of the run (engine.md 5.4 row 1).
+
+        Who restores the store may be the peer, which would run them unjudged.
+        """
+        held = [content.get("task"), *_list(content, "tasks"), *_list(content, "nextTasks")]
+        for task in held:
+            if isinstance(task, dict) and task.get("id") in self._state.verify:
+                title = task.get("title", "")
+                facts = {"code": CANNOT_WAIT, "title": title}
+                self._bus.emit("warning", task=str(task["id"]), data=facts)
+                self._state.warnings.append(CANNOT_WAIT)
+                raise ApprovalInvalid("APPROVAL_VALIDATION_ERROR", reason="verify", title=title)
 
     def take_dispatch(self, task: TaskSnapshot) -> bool:
         """Use up an approved dispatch of this task, if there is one.
@@ -182,6 +199,11 @@ class Approvals:
             requested_at=self._clock.now(),
             reason=reason,
         )
+
+
+def _list(content: JsonObject, key: str) -> list[JsonValue]:
+    found = content.get(key)
+    return found if isinstance(found, list) else []
 
 
 def _unusable(reason: str, cause: StoreError) -> IntegrityMismatch:

@@ -19,7 +19,8 @@ def total(usages: Iterable[TokenUsage]) -> TokenUsage:
 class RunBudget:
     """Counts what was settled: finished tasks and failed attempts, of this and earlier attempts.
 
-    What running agents used so far is added by the caller when it matters. `limit` None: no
+    What running agents used so far is added by the caller when it matters; answers that are being
+    judged are `held`: they count for the ceiling and are settled with their task. `limit` None: no
     ceiling. The ceiling is crossed when input plus output are strictly greater.
     """
 
@@ -27,16 +28,26 @@ class RunBudget:
         self.limit = limit
         self.settled: TokenUsage = settled or no_usage()
         self.this_attempt: TokenUsage = no_usage()
+        self._held: dict[str, TokenUsage] = {}
 
     def settle(self, usage: TokenUsage) -> None:
         """Count the usage of a finished agent run, failed or not."""
         self.settled = add_usage(self.settled, usage)
         self.this_attempt = add_usage(self.this_attempt, usage)
 
+    def hold(self, task_id: str, usage: TokenUsage) -> None:
+        """Count this for the ceiling until the task settles."""
+        self._held[task_id] = usage
+
+    def release(self, task_id: str) -> None:
+        """The task settles now, or was held no more."""
+        self._held.pop(task_id, None)
+
     @property
     def used(self) -> int:
-        """Input plus output, settled."""
-        return self.settled["input_tokens"] + self.settled["output_tokens"]
+        """Input plus output, settled or held."""
+        whole = add_usage(self.settled, total(self._held.values()))
+        return whole["input_tokens"] + whole["output_tokens"]
 
     @property
     def exceeded(self) -> bool:

@@ -1,15 +1,16 @@
-"""What judges are asked, and reading what they say (engine.md 1.6, 2.3 step 4). No model, no I/O."""
+"""What judges are asked, and reading what they say (engine.md 1.6, 2.3). No I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
 from oma_desktop.engine.team import Team
 from oma_desktop.engine.tools.grants import granted
 from oma_desktop.model.checkpoint import InFlightEntry
-from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.model.errors import PlanRejected
+from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.message import Message
 from oma_desktop.model.result import AgentRunResult
 from oma_desktop.model.team import AgentConfig
@@ -84,7 +85,7 @@ def vote_of(judge: str, result: AgentRunResult) -> Vote:
     """Read a verdict; whatever is not a clear yes is a no."""
     if not result.success or not isinstance(result.structured, dict):
         return Vote(judge, accept=False, critique=f"no usable verdict: {_why(result)}")
-    said = cast("dict[str, JsonValue]", result.structured)
+    said = result.structured
     critique = said.get("critique")
     return Vote(judge, said.get("accept") is True, critique if isinstance(critique, str) else "")
 
@@ -129,3 +130,19 @@ def with_more_turns(agent: AgentConfig, entry: InFlightEntry | None) -> AgentCon
     """Every revision has as many turns as the first answer had; the saved count goes on."""
     times = 1 + revisions_in(entry)
     return agent if times == 1 else agent.model_copy(update={"max_turns": agent.max_turns * times})
+
+
+def check_judges(specs: Mapping[str, VerifySpec], agents: Collection[str]) -> None:
+    """Raise PlanRejected UNKNOWN_JUDGE before anything runs; the keys name the tasks."""
+    issues = [
+        f"{title}: {judge}"
+        for title, spec in specs.items()
+        for judge in missing_judges(spec, agents)
+    ]
+    if issues:
+        raise PlanRejected("UNKNOWN_JUDGE", issues=issues)
+
+
+def missing_judges(spec: VerifySpec, agents: Collection[str]) -> list[str]:
+    """The judges nobody in the team is called."""
+    return [judge for judge in spec.judges if judge not in agents]

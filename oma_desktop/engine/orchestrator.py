@@ -35,6 +35,7 @@ from oma_desktop.engine.planning import (
 from oma_desktop.engine.queue import APPROVAL_REJECTED, TaskQueue
 from oma_desktop.engine.reconciliation import Verdict, adopt, reconcile, verdict
 from oma_desktop.engine.restore import doubt, refuse_missing_agents, revive
+from oma_desktop.engine.restored_verify import verify_again
 from oma_desktop.engine.results import team_result
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.team import Team
@@ -172,6 +173,7 @@ class OpenMultiAgent:
                 queue.fail(task_id, unresolved_text(missing))
         limit = smallest(options.max_token_budget, self._options.max_token_budget)
         return RunState(
+            verify=dict(made.verify),
             mode=made.mode,
             identity=identity,
             queue=queue,
@@ -218,7 +220,11 @@ class OpenMultiAgent:
         requested = one_run_id(options.run_id, options.checkpoint.run_id)
         identity = continued_identity(snapshot, requested, services.ids)
         refuse_broken_graph(snapshot["queue"]["tasks"])
-        refuse_missing_agents(snapshot, {a.name for a in team.config.agents})
+        agents = {a.name for a in team.config.agents}
+        refuse_missing_agents(snapshot, agents)
+        verify = verify_again(
+            snapshot, agents, retry_failed=options.retry_failed, specs=options.specs or ()
+        )
         ledger = ledger_of(options.checkpoint.store, services.clock)
         found = await reconcile(snapshot, ledger, services.lanes)
         state = revive(
@@ -234,6 +240,7 @@ class OpenMultiAgent:
         state.metadata = metadata if metadata is not None else state.metadata
         state.goal = state.goal or options.goal
         state.run_masked = options.run_masked
+        state.verify = verify
         state.warnings += [problem.code for problem in loaded.problems]
         adopt(state, snapshot, found)
         doubt(state, own_facts(snapshot))

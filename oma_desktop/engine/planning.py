@@ -7,12 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from oma_desktop.engine.judging import check_judges
 from oma_desktop.model.checkpoint import RunMode, TaskSnapshot
 from oma_desktop.model.errors import PlanRejected
 from oma_desktop.model.graph import check_graph
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.metadata import clean_task_metadata, task_metadata_problem
 from oma_desktop.model.team import TaskSpec
+from oma_desktop.model.verify import VerifySpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +22,15 @@ class NewTasks:
     """The tasks of a new run, and what could not be resolved.
 
     `unresolved` maps a task id to the dependency names nothing answers to; such a task fails as
-    soon as it is loaded, and what waits for it with it. `mode` and `goal` go into the checkpoint.
+    soon as it is loaded, and what waits for it with it. `mode` and `goal` go into the checkpoint;
+    `verify` says by task id who judges.
     """
 
     tasks: list[TaskSnapshot]
     unresolved: Mapping[str, list[str]] = field(default_factory=dict)
     mode: RunMode = "runTasks"
     goal: str | None = None
+    verify: Mapping[str, VerifySpec] = field(default_factory=dict)
 
 
 def tasks_from_specs(
@@ -39,11 +43,13 @@ def tasks_from_specs(
     """Give ids, resolve titles, validate.
 
     Titles are compared trimmed and in any case; a title used twice answers to nobody. Raises
-    PlanRejected: UNKNOWN_ASSIGNEE (DEV-20), TASK_METADATA_INVALID, INVALID_TASK_DEPENDENCIES.
+    PlanRejected: UNKNOWN_ASSIGNEE (DEV-20), UNKNOWN_JUDGE, TASK_METADATA_INVALID,
+    INVALID_TASK_DEPENDENCIES.
     """
     issues = [f"{s.title}: {s.assignee}" for s in specs if s.assignee and s.assignee not in agents]
     if issues:
         raise PlanRejected("UNKNOWN_ASSIGNEE", issues=issues)
+    check_judges({s.title: s.verify for s in specs if s.verify is not None}, agents)
     ids = [new_id() for _ in specs]
     by_name = _names(specs, ids)
     tasks: list[TaskSnapshot] = []
@@ -56,7 +62,12 @@ def tasks_from_specs(
         deps = list(dict.fromkeys(d for d in found.values() if d is not None))
         tasks.append(_task(spec, task_id, deps, now))
     refuse_broken_graph(tasks)
-    return NewTasks(tasks, unresolved)
+    verify = {
+        task_id: spec.verify
+        for spec, task_id in zip(specs, ids, strict=True)
+        if spec.verify is not None
+    }
+    return NewTasks(tasks, unresolved, verify)
 
 
 def refuse_broken_graph(tasks: list[TaskSnapshot]) -> None:

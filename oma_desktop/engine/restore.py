@@ -26,7 +26,7 @@ from oma_desktop.model.own_facts import unsure_calls
 from oma_desktop.model.result import RunIdentity, no_usage
 
 _KNOWN: Final = frozenset(CheckpointSnapshot.__annotations__)
-_OWN_LIVE: Final = frozenset(("usage", "end", "retries", "unsure"))
+_OWN_LIVE: Final = frozenset(("usage", "end", "retries", "unsure", "verify"))
 
 
 def refuse_missing_agents(snapshot: CheckpointSnapshot, agents: Collection[str]) -> None:

@@ -20,6 +20,7 @@ from oma_desktop.model.checkpoint import (
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.message import TokenUsage
 from oma_desktop.model.result import AgentRunResult, RunIdentity, add_usage
+from oma_desktop.model.verify import VerifySpec
 
 Parked: TypeAlias = Literal["approval", "stopped"]
 
@@ -38,7 +39,8 @@ class RunState:
     `run_masked`: see RestoreOptions.
     `unsure` names open calls (task id, call id) that may have started and left no result; a clean
     suspension must not hide them (formats.md 2.12).
-    `outcomes` are results of this attempt that are not `completed`.
+    `outcomes` are results of this attempt that are not `completed`. `verify` says by task id
+    who judges its answer (DEV-23); `team_context` is what prompts tell of the team (engine.md 2.9).
     """
 
     mode: RunMode
@@ -68,6 +70,8 @@ class RunState:
     durations_ms: dict[str, int] = field(default_factory=dict)
     total_retries: int = 0
     run_masked: frozenset[str] | None = frozenset()
+    verify: dict[str, VerifySpec] = field(default_factory=dict)
+    team_context: str | None = None
 
     def put_entry(self, task_id: str, entry: InFlightEntry) -> None:
         """Replace what is known of a running agent; calls with a result are in doubt no more."""

@@ -34,7 +34,7 @@ class Settling:
         """Keep the result, unblock what waited, save, then tell."""
         state = self._state
         task = state.queue.get(task_id)
-        await self._remember(task, result.output)
+        await self._remember(task, result)
         self._leave_flight(task_id, own)
         state.completed[task_id] = completed_result(task, result)
         state.warnings += result.warnings
@@ -78,15 +78,19 @@ class Settling:
         self._state.entries.pop(task_id, None)
         self._state.outcomes.pop(task_id, None)
         self._state.retries.pop(task_id, None)
+        self._state.budget.release(task_id)
         self._state.budget.settle(own)
 
-    async def _remember(self, task: TaskSnapshot, output: str) -> None:
+    async def _remember(self, task: TaskSnapshot, result: AgentRunResult) -> None:
         memory = self._state.memory
         if memory is None:
             return
         agent = task.get("assignee", "")
         try:
-            await memory.write(agent, f"task:{task['id']}:result", output)
+            await memory.write(agent, f"task:{task['id']}:result", result.output)
+            if result.verification is not None:
+                verdict = result.verification.to_json()
+                await memory.write(agent, f"task:{task['id']}:verdict", verdict)
         except StoreError as error:
             # The result itself is kept in the checkpoint; only the note for others is missing.
             self._bus.emit(

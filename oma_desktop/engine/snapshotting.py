@@ -85,6 +85,9 @@ def own_facts(state: RunState) -> JsonObject:
         facts["end"] = state.end
     if state.retries:
         facts["retries"] = cast("JsonValue", dict(state.retries))
+    wishes = {i: s.to_json() for i, s in state.verify.items() if i not in state.completed}
+    if wishes:
+        facts["verify"] = cast("JsonValue", wishes)
     unsure = sorted(pair for pair in state.unsure if pair[0] in state.entries)
     if unsure:
         facts["unsure"] = [{"taskId": task, "toolCallId": call} for task, call in unsure]

@@ -10,11 +10,13 @@ from typing import cast
 from oma_desktop.engine.approvals import TaskBoundaries
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.dispatch_gate import DispatchGate
+from oma_desktop.engine.judging import asked_to_revise, with_more_turns
 from oma_desktop.engine.prompt import Dependency, build_prompt
 from oma_desktop.engine.retry import delay_ms, is_retryable, max_attempts, may_retry, pause
 from oma_desktop.engine.run_state import Parked
 from oma_desktop.engine.settling import OnTasks, Settling, failure_text
 from oma_desktop.engine.team import AgentJob
+from oma_desktop.engine.verification import Judged, Verifier
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.errors import ApprovalError, OmaError
 from oma_desktop.model.message import TokenUsage
@@ -32,6 +34,7 @@ class TaskWork:
         self._bus = attempt.services.bus
         self._gate = DispatchGate(attempt)
         self._settling = Settling(attempt, on_ready=on_ready, on_gone=on_gone)
+        self._verifier = Verifier(attempt)
         self._agents: dict[str, asyncio.Lock] = {}
 
     async def run(self, task_id: str) -> None:
@@ -66,15 +69,60 @@ class TaskWork:
                 return
             clock = self._attempt.services.clock
             start = clock.monotonic()
-            result, own = await self._tries(task, agent)
+            result, earlier = await self._tries(task, agent)
             self._state.durations_ms[task["id"]] = round((clock.monotonic() - start) * 1000)
-        why = self._parks(task["id"], result)
+        judged = await self._judged(task, agent, result)
+        result, own = judged.result, judged.own
+        why = self._parks(task["id"], result) or ("stopped" if judged.unfinished else None)
         if why is not None:
-            self._settling.parked(task["id"], result, why)
-        elif result.success:
+            # what earlier tries and judges used is counted already
+            self._settling.parked(task["id"], replace(result, token_usage=own), why)
+            return
+        result = replace(result, token_usage=add_usage(earlier, result.token_usage))
+        if result.success:
             await self._settling.succeeded(task["id"], result, own)
         else:
             await self._settling.failed(task["id"], result, own)
+
+    async def _judged(
+        self, task: TaskSnapshot, agent: AgentConfig, result: AgentRunResult
+    ) -> Judged:
+        """Have the answer judged where the task wants that; others get the agent meanwhile."""
+        if not self._verifier.wants(task["id"], result):
+            return Judged(result, result.token_usage)
+
+        async def revise(text: str, answer: AgentRunResult) -> AgentRunResult | None:
+            return await self._revised(task, agent, text, answer)
+
+        question = await self._question(task)
+        return await self._verifier.judged(task, result, question=question, revise=revise)
+
+    async def _revised(
+        self, task: TaskSnapshot, agent: AgentConfig, text: str, answer: AgentRunResult
+    ) -> AgentRunResult | None:
+        """The author goes on with its finished state; None when the run stops before that."""
+        task_id = task["id"]
+        if answer.entry is not None:
+            self._state.put_entry(task_id, asked_to_revise(answer.entry, text))
+            await self._attempt.save("revision_asked")
+        async with self._agents.setdefault(agent.name, asyncio.Lock()):
+            if self._control.token.stopped:
+                return None
+            more = None if answer.entry is not None else f"{answer.output}\n\n{text}"
+            result = await self._once(task, agent, self._try_number(task_id), more=more)
+        if not (result.success or result.suspended):
+            self._state.unsure |= self._state.open_calls(task_id, waiting=False)
+        return result
+
+    async def _question(self, task: TaskSnapshot) -> str:
+        """What the author was asked; without its surroundings when those cannot be read now."""
+        try:
+            return await self._prompt(task)
+        except OmaError:
+            return build_prompt(task, dependencies=[], memory_summary="", messages=[])
+
+    def _try_number(self, task_id: str) -> int:
+        return self._state.retries.get(task_id, 0) + 1
 
     def _unbegin(self, task_id: str) -> None:
         """The run stops before the task did anything: back to where it was."""
@@ -85,9 +133,9 @@ class TaskWork:
     async def _tries(
         self, task: TaskSnapshot, agent: AgentConfig
     ) -> tuple[AgentRunResult, TokenUsage]:
-        """Return the result with the usage of all tries, and the usage of the last one alone."""
+        """Return the last try's result with its own usage, and what earlier tries used."""
         task_id = task["id"]
-        number = self._state.retries.get(task_id, 0) + 1
+        number = self._try_number(task_id)
         earlier = no_usage()
         while True:
             result = await self._once(task, agent, number)
@@ -109,7 +157,7 @@ class TaskWork:
             earlier = add_usage(earlier, own)
             number += 1
             await self._attempt.save("retry")
-        return replace(result, token_usage=add_usage(earlier, own)), own
+        return result, earlier
 
     def _again(self, task: TaskSnapshot, result: AgentRunResult, number: int) -> bool:
         within = number < max_attempts(task)
@@ -139,9 +187,12 @@ class TaskWork:
             supervisor=services.supervisor,
         )
 
-    async def _once(self, task: TaskSnapshot, agent: AgentConfig, number: int) -> AgentRunResult:
-        """One try; faults of the engine's own kind become a result."""
+    async def _once(
+        self, task: TaskSnapshot, agent: AgentConfig, number: int, *, more: str | None = None
+    ) -> AgentRunResult:
+        """One try; faults of the engine's own kind become a result. `more` ends a fresh prompt."""
         state = self._state
+        resume = state.entries.get(task["id"])
         boundaries = None
         if self._attempt.writer is not None:
             boundaries = TaskBoundaries(
@@ -152,13 +203,14 @@ class TaskWork:
                 run_id=state.identity.run_id,
                 task_id=task["id"],
                 task_title=task["title"],
-                prompt=await self._prompt(task),
+                prompt="\n\n".join(filter(None, (await self._prompt(task), more))),
                 token=self._control.token,
                 boundaries=boundaries,
-                resume=state.entries.get(task["id"]),
+                resume=resume,
                 attempt=number,
                 run_masked=state.run_masked,
             )
+            agent = with_more_turns(agent, resume)
             result = await self._attempt.services.execute(self._attempt.team, agent, job)
         except OmaError as error:
             return replace(fault(error), token_usage=self._used(task["id"]))
@@ -192,7 +244,7 @@ class TaskWork:
         if result.suspended and not self._stopped_here(task_id):
             return "approval"
         token = self._control.token
-        number = self._state.retries.get(task_id, 0) + 1
+        number = self._try_number(task_id)
         between = self._stopped_between(self._state.queue.get(task_id), result, number)
         final = result.status.code == "timeout" and not between
         if result.suspended or (token.stopped and result.aborted and not final):

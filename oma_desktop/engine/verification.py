@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -17,14 +17,13 @@ from oma_desktop.engine.judging import (
 )
 from oma_desktop.engine.team import AgentJob
 from oma_desktop.model.checkpoint import TaskSnapshot
-from oma_desktop.model.errors import PlanRejected
 from oma_desktop.model.message import TokenUsage
 from oma_desktop.model.result import AgentRunResult, add_usage, no_usage
 from oma_desktop.model.verify import Dissent, Verdict, Verification, VerifySpec
 
 REJECTED_WARNING = "VERIFICATION_REJECTED"
-Revise: TypeAlias = Callable[[str], Awaitable[AgentRunResult | None]]
-"""Ask the author again with this text; None when the run stops before it could begin."""
+Revise: TypeAlias = Callable[[str, AgentRunResult], Awaitable[AgentRunResult | None]]
+"""Ask the author of this answer again, with this text; None when the run stops before that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +60,33 @@ class Verifier:
         """Judge, revise and judge again, as the task's spec says."""
         work = _Work(task, self._state.verify[task["id"]], question, result)
         while True:
+            self._hold(work)
             votes = await self._round(work)
             if votes is None:
                 return Judged(work.answer, work.own, unfinished=True)
             verdict = work.after(votes)
             if verdict is not None:
                 return self._finished(work, verdict)
-            again = await revise(revise_text(work.last_dissent()))
+            again = await revise(revise_text(work.last_dissent()), work.answer)
             if again is None or again.suspended or again.aborted:
                 return Judged(again or work.answer, work.own_with(again), unfinished=True)
             if not work.take(again):
                 return self._finished(work, "rejected")
 
+    def _hold(self, work: _Work) -> None:
+        """Account the author's usage before anybody judges (engine.md 2.3 step 2)."""
+        self._state.budget.hold(work.task["id"], work.own)
+        self._attempt.control.wake()
+
     async def _round(self, work: _Work) -> list[Vote] | None:
         votes: list[Vote] = []
         for index, name in enumerate(work.spec.judges):
-            if self._must_stop(work.own):
+            if self._must_stop():
                 return None
             result = await self._ask(work, index, name)
             work.judges_used = add_usage(work.judges_used, result.token_usage)
             self._state.budget.settle(result.token_usage)
-            self._attempt.control.wake()  # the ceiling of the run may be crossed
+            self._attempt.control.wake()  # the ceiling of the run may be crossed now
             if result.suspended or result.aborted:
                 return None
             vote = vote_of(name, result)
@@ -108,9 +113,8 @@ class Verifier:
         )
         return await self._attempt.services.execute(team, as_judge(agent, team, work.spec), job)
 
-    def _must_stop(self, own: TokenUsage) -> bool:
-        budget = self._state.budget
-        return self._attempt.control.token.stopped or budget.exceeded_with(own)
+    def _must_stop(self) -> bool:
+        return self._attempt.control.token.stopped or self._state.budget.exceeded
 
     def _tell(self, work: _Work, vote: Vote) -> None:
         facts = {"round": work.round, "accept": vote.accept, "critique": vote.critique}
@@ -124,9 +128,7 @@ class Verifier:
             warnings = (*warnings, REJECTED_WARNING)
             self._bus.emit("warning", task=work.task["id"], data={"code": REJECTED_WARNING})
         whole = add_usage(work.own, work.judges_used)
-        result = replace(
-            work.answer, token_usage=whole, warnings=warnings, verification=found
-        )
+        result = replace(work.answer, token_usage=whole, warnings=warnings, verification=found)
         return Judged(result, work.own)
 
 
@@ -181,19 +183,3 @@ class _Work:
             self.answer = again
             self.round += 1
         return again.success
-
-
-def check_judges(specs: Mapping[str, VerifySpec], agents: Collection[str]) -> None:
-    """Raise PlanRejected UNKNOWN_JUDGE before anything runs; the keys name the tasks."""
-    issues = [
-        f"{title}: {judge}"
-        for title, spec in specs.items()
-        for judge in missing_judges(spec, agents)
-    ]
-    if issues:
-        raise PlanRejected("UNKNOWN_JUDGE", issues=issues)
-
-
-def missing_judges(spec: VerifySpec, agents: Collection[str]) -> Iterable[str]:
-    """The judges nobody in the team is called."""
-    return [judge for judge in spec.judges if judge not in agents]

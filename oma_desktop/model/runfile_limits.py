@@ -29,9 +29,6 @@ def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
     if run_file.approvals.plan != "allow":
         yield "RUNFILE_NEEDS_COORDINATOR", "approvals.plan"
     yield from _wishes_of_options(run_file)
-    for index, task in enumerate(run_file.tasks or []):
-        if task.verify is not None:
-            yield "RUNFILE_NEEDS_VERIFY", f"tasks[{index}].verify"
     for index, agent in enumerate(run_file.team.agents if run_file.team else []):
         yield from _wishes_of_agent(agent, f"team.agents[{index}]")
 

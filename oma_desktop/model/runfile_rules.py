@@ -13,7 +13,7 @@ from oma_desktop.model.metadata import task_metadata_problem
 from oma_desktop.model.plan import PlanArtifact, PlanTask
 from oma_desktop.model.redaction import compile_patterns
 from oma_desktop.model.runfile import Redaction, RunFile
-from oma_desktop.model.task_graph import Node, check_assignees, check_graph, problem
+from oma_desktop.model.task_graph import Node, check_assignees, check_graph, problem, unknown
 from oma_desktop.model.team import TaskSpec, TeamConfig
 from oma_desktop.model.view import Problem
 
@@ -35,6 +35,7 @@ def check_rules(
         found += check_graph(nodes)
     if team is not None:
         found += check_assignees(nodes, [agent.name for agent in team.agents])
+        found += _judge_rules(run_file, team, tasks_path)
     found += _task_metadata(run_file.tasks or (), tasks_path)
     found += _one_kind_of_work(run_file)
     found += check_plan_mode(run_file)
@@ -106,6 +107,16 @@ def check_plan(plan: PlanArtifact, path: Path = ()) -> list[Problem]:
         seen.add(task.id)
     found += check_graph(plan_nodes(plan, path), key=str)
     return found + list(_task_metadata(plan.tasks, (*path, "tasks")))
+
+
+def _judge_rules(run_file: RunFile, team: TeamConfig, path: Path) -> Iterator[Problem]:
+    """Judges are agents of the team; nobody else can be asked."""
+    names = [agent.name for agent in team.agents]
+    for index, task in enumerate(run_file.tasks or ()):
+        for at, judge in enumerate(task.verify.judges if task.verify is not None else ()):
+            if judge not in names:
+                place = (*path, index, "verify", "judges", at)
+                yield unknown("RUNFILE_UNKNOWN_AGENT", place, judge, names)
 
 
 def check_plan_mode(run_file: RunFile) -> list[Problem]:

@@ -386,12 +386,12 @@ async def test_our_facts_and_unknown_keys_survive_a_restore():
     entry = world.store.list()[0]
     document = json.loads(entry.value)
     document["fromTheFuture"] = {"x": 1}
-    document["omaDesktop"]["verify"] = {"t": {"judges": ["a"]}}
+    document["omaDesktop"]["fingerprint"] = {"t": 1}
     document["queue"]["tasks"][0]["alsoNew"] = True
     world.store.set(entry.key, json.dumps(document), entry.metadata)
     await world.restore()
     saved = world.snapshot()
     assert saved["fromTheFuture"] == {"x": 1}
-    assert saved["omaDesktop"]["verify"] == {"t": {"judges": ["a"]}}
+    assert saved["omaDesktop"]["fingerprint"] == {"t": 1}
     assert saved["queue"]["tasks"][0]["alsoNew"] is True
     assert saved["identity"]["attempt"] == 2

@@ -347,7 +347,6 @@ def test_any_document_is_judged_without_raising(value):
         ({"journal": {"path": "j.jsonl"}}, "RUNFILE_NEEDS_JOURNAL"),
         ({"orchestrator": {"egressPolicy": {"mode": "offline"}}}, "RUNFILE_NEEDS_EGRESS"),
         ({"orchestrator": {"maxCostBudget": 1.5}}, "RUNFILE_NEEDS_COST"),
-        ({"tasks": [{"title": "x", "description": "d", "verify": "a"}]}, "RUNFILE_NEEDS_VERIFY"),
         ({"team": {"name": "t", "agents": [{"name": "a", "backend": {}}]}}, "RUNFILE_NEEDS_BACKEND"),
         ({"team": {"name": "t", "agents": [{"name": "a", "contextStrategy": {}}]}}, "RUNFILE_NEEDS_CONTEXT"),
         ({"team": {"name": "t", "agents": [{"name": "a", "delegate": True}]}}, "RUNFILE_NEEDS_DELEGATION"),
