@@ -67,7 +67,7 @@ def tasks_from_specs(
         for spec, task_id in zip(specs, ids, strict=True)
         if spec.verify is not None
     }
-    return NewTasks(tasks, unresolved, verify)
+    return NewTasks(tasks, unresolved, verify=verify)
 
 
 def refuse_broken_graph(tasks: list[TaskSnapshot]) -> None:
