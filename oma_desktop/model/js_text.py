@@ -14,6 +14,7 @@ _JS_WHITESPACE: Final = (
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 _HALF: Final = re.compile("[\ud800-\udfff]")
+_AT_ONCE: Final = 1 << 18
 
 
 def js_number(number: float) -> str:
@@ -66,6 +67,8 @@ def has_halves(text: str) -> bool:
     """Whether a surrogate code point stands in the text; such text cannot be encoded as UTF-8."""
     if text.isascii():
         return False
+    if len(text) > _AT_ONCE:  # other threads get their turn
+        return any(has_halves(text[at : at + _AT_ONCE]) for at in range(0, len(text), _AT_ONCE))
     try:
         text.encode()
     except UnicodeEncodeError:

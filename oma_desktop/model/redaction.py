@@ -16,11 +16,14 @@ from oma_desktop.model import redaction_assignments as assignments
 from oma_desktop.model import redaction_finds as finds
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.redaction_finds import REDACTED, replace_hits
-from oma_desktop.model.redaction_names import is_sensitive_name, may_name_a_secret
+from oma_desktop.model.redaction_names import is_sensitive_name, mentions
 
 __all__ = ["REDACTED", "TextRules", "compile_patterns", "is_sensitive_name", "redact_text"]
 
 _LITERAL_STARTS: Final = ("sk-", "hp_", "ho_", "hu_", "hs_", "hr_", "github_pat_", "AKIA", "xox")
+_KEY: Final = "PRIVATE KEY"
+_REACH: Final = 16
+"""Longer than any of these."""
 
 
 def compile_patterns(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
@@ -51,19 +54,29 @@ class TextRules:
         if not text:
             return text
         text = self._key_blocks(text)
-        named = may_name_a_secret(text)
-        if named:
-            text = replace_hits(text, finds.authorization(text))
-            text = replace_hits(text, finds.bearer(text))
+        if found := mentions(text):
+            if "authorization" in found:
+                text = replace_hits(text, finds.authorization(text))
+            if "bearer" in found:
+                text = replace_hits(text, finds.bearer(text))
             text = self._assignments(text)
-        if any(start in text for start in _LITERAL_STARTS):
+        if _has_any(text, _LITERAL_STARTS):
             text = replace_hits(text, finds.token_literals(text))
         for pattern in self._patterns:
             text = pattern.sub(REDACTED, text)
         return text
 
+    def may_change(self, text: str) -> bool:
+        """Whether there is anything in the text that a rule looks for: a cheap test.
+
+        What is true of a text is true of its parts.
+        """
+        if self._patterns or _has_any(text, (_KEY, *_LITERAL_STARTS)):
+            return bool(text)
+        return bool(mentions(text))
+
     def _key_blocks(self, text: str) -> str:
-        if "PRIVATE KEY" not in text:
+        if not _has_any(text, (_KEY,)):
             return text
         blocks = finds.damaged_key_blocks if self._strict else finds.key_blocks
         return replace_hits(text, blocks(text))
@@ -74,6 +87,18 @@ class TextRules:
             return replace_hits(text, assignments.unquoted_strict(text))
         text = replace_hits(text, assignments.quoted(text))
         return replace_hits(text, assignments.unquoted(text))
+
+
+def _has_any(text: str, words: Sequence[str]) -> bool:
+    """Whether one of the words stands in the text; looked for in windows."""
+    if len(text) <= finds.WINDOW:
+        return any(word in text for word in words)
+    return any(
+        word in piece
+        for at in range(0, len(text), finds.WINDOW)
+        for piece in (text[at : at + finds.WINDOW + _REACH],)
+        for word in words
+    )
 
 
 _PEER: Final = TextRules()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from oma_desktop.model.redaction_finds import REDACTED, SPACES, WINDOW, Hit
-from oma_desktop.model.redaction_names import is_sensitive_name
+from oma_desktop.model.redaction_names import NameRuns, is_sensitive_name, named_sites
 
 _CHARS: Final = "[A-Za-z0-9_.-]"
 _RUN: Final = rf"(?<!{_CHARS})({_CHARS}++)"
@@ -22,14 +22,15 @@ _SIGN: Final = rf"{SPACES}*+[:=]{SPACES}*+"
 _UNQUOTED: Final = "(?=[^\"',;}\\]])"
 _LAX_QUOTED: Final = re.compile(rf"{_RUN}([\"']?+){_SIGN}([\"'])")
 _LAX_UNQUOTED: Final = re.compile(rf"{_RUN}([\"']?+){_SIGN}{_UNQUOTED}")
-_STRICT_QUOTED: Final = re.compile(rf"{_RUN}((?:\\*+[\"'])?+){_SIGN}(\\*+[\"'])")
-_STRICT_UNQUOTED: Final = re.compile(rf"{_RUN}((?:\\*+[\"'])?+){_SIGN}(?!\\*+[\"']){_UNQUOTED}")
+_THEN_QUOTED: Final = re.compile(rf"(?:\\*+[\"'])?+{_SIGN}(\\*+[\"'])")
+_THEN_UNQUOTED: Final = re.compile(rf"(?:\\*+[\"'])?+{_SIGN}(?!\\*+[\"']){_UNQUOTED}")
 _LETTER: Final = re.compile("[A-Za-z_]")
 _WORD: Final = re.compile("[A-Za-z0-9_]")
 _DELIMITER: Final = re.compile(r"[,;}\]\n\r]")
 _RUN_BEGINS: Final = re.compile(rf"(?<!{_CHARS}){_CHARS}")
 _WHOLE_RUN: Final = re.compile(rf"{_CHARS}++")
 _NAME_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+_RUNS: Final = NameRuns(_NAME_CHARS, lambda: WINDOW)
 
 
 def quoted(text: str) -> Iterator[Hit]:
@@ -65,9 +66,9 @@ def unquoted(text: str) -> Iterator[Hit]:
 def quoted_strict(text: str) -> Iterator[Hit]:
     """Rule 4 for P18: the value ends where it really ends, at the latest with the text."""
     consumed = 0
-    for site in _sites(text, _STRICT_QUOTED):
-        if site.start() >= consumed and is_sensitive_name(site[1]):
-            consumed = _closing(text, site.end(), site[3])
+    for site in named_sites(text, _RUNS, _THEN_QUOTED):
+        if site.start() > consumed:  # a run of its own begins behind it
+            consumed = _closing(text, site.end(), site[1])
             if text[site.end() : consumed] != REDACTED:
                 yield site.end(), consumed, REDACTED
 
@@ -75,8 +76,8 @@ def quoted_strict(text: str) -> Iterator[Hit]:
 def unquoted_strict(text: str) -> Iterator[Hit]:
     """Rule 5, secrets inside the value of another name included."""
     consumed = 0
-    for site in _sites(text, _STRICT_UNQUOTED):
-        if site.start() >= consumed and is_sensitive_name(site[1]):
+    for site in named_sites(text, _RUNS, _THEN_UNQUOTED):
+        if site.start() > consumed:  # a run of its own begins behind it
             consumed = _value_end(text, site.end())
             if not text.startswith("[redacted", site.end()):
                 yield site.end(), consumed, REDACTED

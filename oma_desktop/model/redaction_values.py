@@ -8,7 +8,7 @@ can still be restored.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -18,7 +18,7 @@ from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.json_writer import js_members, quote
 from oma_desktop.model.redaction import REDACTED, TextRules, is_sensitive_name
 
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/]++={0,2}+\Z")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]++")
 _ENCODED: Final = "sharedMemoryValueEncoding"
 
 
@@ -58,10 +58,12 @@ class Note:
 
 Shape: TypeAlias = Keep | Content | Base64 | Each | Named | Note
 
-Recall: TypeAlias = dict[tuple[str, bool], str]
-"""Texts of one document, whether they are JSON, and what became of them."""
+Recall: TypeAlias = dict[tuple[str | int, bool], tuple[str, str]]
+"""Texts of one document and what became of them, by text and whether it is JSON; long ones by
+their identity: even finding their hash would keep other threads waiting."""
 
 _WORTH_RECALLING: Final = 64
+_LONG: Final = 1 << 16
 KEEP: Final = Keep()
 CONTENT: Final = Content()
 
@@ -151,12 +153,13 @@ def inside(shape: Shape, *steps: str) -> Shape:
 
 def container_in(text: str) -> JsonValue:
     """Return the object or array a text is; None for anything else (formats.md 1.5)."""
-    if not js_trim(text[:64]).startswith(("{", "[")) and not (
-        text[:1].isspace() and js_trim(text).startswith(("{", "["))
-    ):
-        return None
-    found = try_parse(text)
+    found = try_parse(text) if _begins_like_container(text) else None
     return found[0] if found is not None else None
+
+
+def _begins_like_container(text: str) -> bool:
+    begin = js_trim(text[:64])
+    return (begin or js_trim(text)).startswith(("{", "["))
 
 
 def in_pieces(value: JsonValue, levels: int = 3) -> str:
@@ -177,7 +180,7 @@ class _Walk:
 
     def __init__(
         self,
-        rules: Callable[[str], str],
+        rules: TextRules,
         *,
         nested: bool = False,
         known: Recall | None = None,
@@ -223,7 +226,7 @@ class _Walk:
         if isinstance(shape, Keep):
             return value
         if isinstance(value, str):
-            if isinstance(shape, Base64) and _BASE64.match(value):
+            if isinstance(shape, Base64) and _is_base64(value):
                 return value
             text = join_halves(value) if self._live else value
             return self._counted(value, self._recalled(text, isinstance(shape, _Encoded)))
@@ -242,18 +245,20 @@ class _Walk:
     def _recalled(self, text: str, encoded: bool) -> str:
         if self._known is None or len(text) < _WORTH_RECALLING:
             return self._text(text, encoded=encoded)
-        key = (text, encoded)
-        masked = self._known.get(key)
-        if masked is None:
-            masked = self.seen.get(key)
-        if masked is None:
-            masked = self._text(text, encoded=encoded)
-        self.seen[key] = masked
-        return masked
+        key = (text if len(text) <= _LONG else id(text), encoded)
+        found = self._known.get(key) or self.seen.get(key)
+        if found is None:
+            found = text, self._text(text, encoded=encoded)
+        self.seen[key] = found
+        return found[1]
 
     def _text(self, text: str, *, encoded: bool) -> str:
         if not self._nested:
             return self._rules(text)
+        if not encoded and not _begins_like_container(text):
+            return self._rules(text)
+        if "\\u" not in text and not self._rules.may_change(text):
+            return text  # nor can anything stand in the strings of such a JSON text
         found = try_parse(text) if encoded else None
         value = found[0] if found is not None else container_in(text)
         if value is None:
@@ -266,6 +271,12 @@ class _Walk:
 @dataclass(frozen=True, slots=True)
 class _Encoded(Content):
     """JSON text of any kind, scalars included."""
+
+
+def _is_base64(text: str) -> bool:
+    digits = len(text) - (2 if text.endswith("==") else text.endswith("="))
+    starts = range(0, digits, _LONG)
+    return digits > 0 and all(_BASE64.fullmatch(text, at, min(at + _LONG, digits)) for at in starts)
 
 
 _NOTE_METADATA: Final = Named({"agent": KEEP, _ENCODED: KEEP})
