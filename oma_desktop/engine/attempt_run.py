@@ -89,6 +89,7 @@ class AttemptRun:
             team.config.agents,
             grants=lambda agent: frozenset(t.name for t in granted(agent, team.tools)),
             default_provider=orchestrator.default_provider,
+            weights=orchestrator.scheduling_weights,
         )
         self._attempt = Attempt(
             team=team,

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from oma_desktop.engine.keywords import keywords
+from oma_desktop.engine.affinity import Grants, Profiles, fit, subject_of
 from oma_desktop.engine.queue import TERMINAL
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.errors import PlanRejected
 from oma_desktop.model.graph import dependencies_of, descendant_counts
-from oma_desktop.model.team import AgentConfig
+from oma_desktop.model.team import AgentConfig, SchedulingWeights
 
 Strategy: TypeAlias = Literal[
     "dependency-first", "round-robin", "least-busy", "capability-match", "composite"
 ]
 Rank: TypeAlias = tuple[int, int, int, int]
-Grants: TypeAlias = Callable[[AgentConfig], frozenset[str]]
 
 _PRIORITY: Final = {"critical": 0, "high": 1, "normal": 2, "low": 3}
 _BY_CRITICALITY: Final = frozenset(("dependency-first", "composite"))
-FIT_WEIGHT: Final = 0.7
-LOAD_WEIGHT: Final = 0.3
 
 
 class ReadyQueue:
@@ -69,9 +66,10 @@ class ReadyQueue:
 
 
 class AgentChooser:
-    """Chooses an agent for a task that names none.
+    """Chooses an agent for a task that names none; constant work per choice for a given roster.
 
-    `grants` gives the final tool names of an agent. The round-robin cursor lives as long as this.
+    `grants` gives the final tool names of an agent, asked for once each; `weights` are those of the
+    composite strategy. The round-robin cursor lives as long as this.
     """
 
     def __init__(
@@ -81,29 +79,32 @@ class AgentChooser:
         *,
         grants: Grants,
         default_provider: str | None = None,
+        weights: SchedulingWeights | None = None,
     ) -> None:
         self._strategy = strategy
         self._roster = list(roster)
-        self._grants = grants
-        self._default_provider = default_provider
+        self._profiles = Profiles(grants, default_provider)
+        self._weights = weights or SchedulingWeights()
         self._cursor = 0
 
     def eligible(self, task: TaskSnapshot) -> list[AgentConfig]:
         """Agents that meet every hard requirement, in roster order."""
+        if not task.get("requires"):
+            return self._roster
         return [a for a in self._roster if not self.unmet(task, a)]
 
     def unmet(self, task: TaskSnapshot, agent: AgentConfig) -> list[str]:
         """Names of the requirements this agent does not meet."""
         requires = task.get("requires", {})
-        provider = agent.provider or self._default_provider
+        has = self._profiles.of(agent)
         checks = (
-            ("requiredTools", set(requires.get("requiredTools", ())) <= self._grants(agent)),
+            ("requiredTools", has.tools.issuperset(requires.get("requiredTools", ()))),
             (
                 "requiredCapabilities",
-                set(requires.get("requiredCapabilities", ())) <= set(agent.capabilities),
+                has.capabilities.issuperset(requires.get("requiredCapabilities", ())),
             ),
-            ("requiredBackend", requires.get("requiredBackend", "llm") == "llm"),
-            ("requiredProvider", requires.get("requiredProvider", provider) == provider),
+            ("requiredBackend", requires.get("requiredBackend", has.backend) == has.backend),
+            ("requiredProvider", requires.get("requiredProvider", has.provider) == has.provider),
         )
         return [name for name, met in checks if not met]
 
@@ -131,7 +132,8 @@ class AgentChooser:
         return chosen
 
     def _best_match(self, task: TaskSnapshot, agents: Sequence[AgentConfig]) -> str:
-        scores = [fit(task, agent) for agent in agents]
+        subject = subject_of(task)
+        scores = [fit(subject, self._profiles.of(agent)) for agent in agents]
         best = max(scores)
         return self._next(agents).name if best == 0 else agents[scores.index(best)].name
 
@@ -139,22 +141,14 @@ class AgentChooser:
         self, task: TaskSnapshot, agents: Sequence[AgentConfig], load: Mapping[str, int]
     ) -> str:
         most = max(1, *(load.get(a.name, 0) for a in agents))
+        subject = subject_of(task)
 
         def mix(agent: AgentConfig) -> float:
             free = 1 - load.get(agent.name, 0) / most
-            return FIT_WEIGHT * fit(task, agent) + LOAD_WEIGHT * free
+            fits = fit(subject, self._profiles.of(agent))
+            return self._weights.fit * fits + self._weights.load * free
 
         return min(agents, key=lambda a: (-mix(a), a.name)).name
-
-
-def fit(task: TaskSnapshot, agent: AgentConfig) -> float:
-    """How well an agent's words fit a task: declared capabilities first, then keywords."""
-    wanted = keywords(f"{task['title']} {task['description']}")
-    text = f"{task['title']} {task['description']}".lower()
-    declared = sum(1 for c in agent.capabilities if c.lower() in text)
-    offered = keywords(f"{agent.name} {agent.description or ''} {agent.system_prompt or ''}")
-    shared = len(wanted & offered)
-    return declared + shared / (shared + 1)
 
 
 def check_requirements(

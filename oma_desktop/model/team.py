@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from oma_desktop.model.checkpoint import TaskRequires
 from oma_desktop.model.described import Described as Described  # noqa: PLC0414 - re-exported
@@ -95,6 +95,19 @@ class TeamConfig(Described):
     messages: list[JsonObject] = []
 
 
+class SchedulingWeights(Described):
+    """How the composite strategy weighs fit against load (engine.md 1.5)."""
+
+    fit: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.7
+    load: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.3
+
+    @model_validator(mode="after")
+    def _weigh_something(self) -> SchedulingWeights:
+        if self.fit == self.load == 0:
+            raise ValueError("one of fit and load must be above 0")
+        return self
+
+
 class OrchestratorOptions(Described):
     """Options of the orchestrator, the JSON-able part."""
 
@@ -110,7 +123,7 @@ class OrchestratorOptions(Described):
     default_cwd: str | None = None
     max_parallel_tool_calls: Annotated[int, Field(ge=1)] = 4
     require_consequential_confirmation: bool = False
-    scheduling_weights: JsonObject | None = None
+    scheduling_weights: SchedulingWeights | None = None
     strict_assignees: bool = True
     execution_routing: JsonObject | None = None
     max_delegation_depth: Annotated[int, Field(ge=0)] = 3

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import time
+from typing import get_args
 
 import pytest
 
-from oma_desktop.engine.scheduling import AgentChooser, ReadyQueue
+from oma_desktop.engine.scheduling import AgentChooser, ReadyQueue, Strategy
 from oma_desktop.model.errors import PlanRejected
-from oma_desktop.model.team import AgentConfig, TaskSpec
+from oma_desktop.model.team import (
+    AgentConfig,
+    OrchestratorOptions,
+    SchedulingWeights,
+    TaskSpec,
+)
 from tests.core.engine.run_world import RunWorld, ok, spec
 
 NOW = "2026-01-01T00:00:00.000Z"
@@ -109,6 +115,68 @@ def test_composite_weighs_fit_against_load():
     wanted = task("migrations for databases and indexes")
     assert choose.choose(wanted, {}) == "expert"
     assert choose.choose(task("zzz"), {"expert": 3}) == "other"
+
+
+def test_weights_of_the_run_file_change_what_composite_prefers():
+    expert = agent("expert", system_prompt="migrations databases indexes")
+    agents = (expert, agent("other"))
+    wanted = task("migrations for databases")
+
+    def choice(**weights):
+        choose = AgentChooser(
+            "composite",
+            agents,
+            grants=lambda _a: frozenset(),
+            weights=SchedulingWeights(**weights),
+        )
+        return choose.choose(wanted, {"expert": 1})
+
+    assert choice() == "expert"
+    assert choice(fit=0.1, load=0.9) == "other"
+    with pytest.raises(ValueError, match="above 0"):
+        SchedulingWeights(fit=0, load=0)
+
+
+def test_composite_ties_go_to_the_first_name_and_least_busy_ones_to_the_roster():
+    assert chooser("composite", agent("b"), agent("a")).choose(task("zzz"), {}) == "a"
+    assert chooser("least-busy", agent("b"), agent("a")).choose(task("zzz"), {}) == "b"
+
+
+def test_words_count_both_ways_also_as_parts_of_longer_words():
+    choose = chooser("capability-match", agent("clerk"), agent("researcher"))
+    assert choose.choose(task("research ports"), {}) == "researcher"
+
+
+def test_an_agent_that_is_a_program_has_its_backend_and_no_tools_or_provider():
+    program = agent("p", backend={"kind": "process", "command": "x"}, provider="p")
+    choose = chooser("round-robin", program, agent("m"), tools={"p": ["bash"]})
+
+    def unmet(**requires):
+        return choose.unmet(task("t", requires=requires), program)
+
+    assert unmet(requiredBackend="process") == []
+    assert unmet(requiredBackend="llm") == ["requiredBackend"]
+    assert unmet(requiredTools=["bash"]) == ["requiredTools"]
+    assert unmet(requiredProvider="p") == ["requiredProvider"]
+
+
+def test_a_run_file_may_weigh_fit_and_load():
+    options = OrchestratorOptions.model_validate({"schedulingWeights": {"fit": 1, "load": 0}})
+    assert options.scheduling_weights == SchedulingWeights(fit=1, load=0)
+
+
+@pytest.mark.parametrize("strategy", get_args(Strategy))
+async def test_p19_the_work_per_task_does_not_grow_with_their_number(strategy):
+    async def per_task(count):
+        world = RunWorld(agents=["a", "b", "c"], scheduling_strategy=strategy, max_concurrency=50)
+        specs = [spec(f"Task {i}") for i in range(count)]
+        started = time.thread_time()
+        await world.run(*specs, checkpoint=False)
+        return (time.thread_time() - started) / count
+
+    await per_task(50)
+    few, many = await per_task(150), await per_task(1500)
+    assert many < 4 * few  # measured 1.0 to 1.2; ten times the tasks would be 10 if it grew
 
 
 def test_chinese_tasks_match_chinese_agents():
