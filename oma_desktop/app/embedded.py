@@ -22,7 +22,8 @@ IDLE_EVENTS = frozenset({"tool_end", "task_complete", "task_failed", "agent_comp
 class EmbeddedRun:
     """One attempt of this process.
 
-    `busy` names by task what a suspend waits for, `begun` when each task began.
+    `busy` names by task what a suspend waits for, `begun` when each task began, `agents` who
+    works on it.
     """
 
     ref: RunRef
@@ -30,6 +31,7 @@ class EmbeddedRun:
     token: CancelToken = field(default_factory=CancelToken)
     busy: dict[str, str] = field(default_factory=dict)
     begun: dict[str, datetime] = field(default_factory=dict)
+    agents: dict[str, str | None] = field(default_factory=dict)
     done: asyncio.Event = field(default_factory=asyncio.Event)
     suspending: bool = False
 
@@ -114,7 +116,10 @@ class EmbeddedRuns:
         if event.type == "task_start":
             titles[task] = str(event.data.get("title", task))
             run.begun[task] = self._now()
+            run.agents[task] = event.agent
             self._announce()
+        elif event.agent is not None and event.agent != run.agents.get(task, event.agent):
+            return  # of an agent the task's own delegated to: another conversation
         elif event.type in BUSY_EVENTS:
             self._busy(run, task, titles.get(task, task), event)
         elif event.type in IDLE_EVENTS and run.busy.pop(task, None) is not None:

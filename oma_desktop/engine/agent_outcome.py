@@ -29,8 +29,6 @@ from oma_desktop.model.result import (
     ErrorKind,
     RunStatus,
     StatusCode,
-    add_usage,
-    no_usage,
 )
 
 _KINDS: Final[tuple[tuple[type[OmaError], ErrorKind], ...]] = (
@@ -62,7 +60,7 @@ def result_of(
         success=True,
         output=output,
         messages=list(state.messages),
-        token_usage=add_usage(state.usage, no_usage()),
+        token_usage=state.spent(),
         tool_calls=list(state.records),
         loop_detected=state.loop_detected,
         budget_exceeded=state.budget_exceeded,

@@ -212,10 +212,17 @@ def _unusable(reason: str, cause: StoreError) -> IntegrityMismatch:
 
 
 class TaskBoundaries:
-    """The `Boundaries` a runner saves through; it works for one task of a checkpointed run."""
+    """The `Boundaries` a runner works through for one task.
+
+    Without a checkpoint (`writer` None) the run still knows how far its agents are.
+    """
 
     def __init__(
-        self, task_id: str, state: RunState, writer: CheckpointWriter, approvals: Approvals
+        self,
+        task_id: str,
+        state: RunState,
+        writer: CheckpointWriter | None,
+        approvals: Approvals,
     ) -> None:
         self.task_id = task_id
         self._state = state
@@ -225,12 +232,14 @@ class TaskBoundaries:
     async def save(self, entry: InFlightEntry, boundary: Boundary) -> None:
         """Best effort (engine.md 3.6)."""
         self._state.put_entry(self.task_id, frozen_entry(entry))
-        await self._writer.save(boundary.value)
+        if self._writer is not None:
+            await self._writer.save(boundary.value)
 
     async def save_strict(self, entry: InFlightEntry, boundary: Boundary) -> None:
         """Raise StoreError when the state is not on disk."""
         self._state.put_entry(self.task_id, frozen_entry(entry))
-        await self._writer.save_strict(boundary.value)
+        if self._writer is not None:
+            await self._writer.save_strict(boundary.value)
 
     async def request_approval(
         self, entry: InFlightEntry, call_id: str, content: JsonObject, reason: str | None

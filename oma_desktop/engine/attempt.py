@@ -14,6 +14,7 @@ from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.checkpointing import CheckpointWriter
 from oma_desktop.engine.control import RunControl
 from oma_desktop.engine.identity import Ids
+from oma_desktop.engine.pool import Pool
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.scheduling import AgentChooser
 from oma_desktop.engine.team import AgentJob, Team
@@ -51,6 +52,7 @@ class Attempt:
     approvals: Approvals
     chooser: AgentChooser
     writer: CheckpointWriter | None
+    pool: Pool
 
     async def save(self, boundary: str) -> bool:
         """Best effort; nothing without a checkpoint. False when it failed, which was announced."""

@@ -13,10 +13,12 @@ from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.checkpointing import CheckpointWriter
 from oma_desktop.engine.control import RunControl, Stop, fatal
+from oma_desktop.engine.delegation import with_delegation
 from oma_desktop.engine.dispatcher import Dispatcher
 from oma_desktop.engine.heartbeat import beating
 from oma_desktop.engine.options import RestoreOptions, RunOptions
 from oma_desktop.engine.places import ledger_of
+from oma_desktop.engine.pool import Pool
 from oma_desktop.engine.queue import RUN_ABORTED
 from oma_desktop.engine.results import final_status, team_result
 from oma_desktop.engine.run_log import RunLog
@@ -59,6 +61,7 @@ class AttemptRun:
         options: RunOptions | RestoreOptions,
         place: Checkpoint | None,
     ) -> None:
+        team = with_delegation(team)
         self._services = services
         self._state = state
         self._lock = options.checkpoint.lock if options.checkpoint is not None else None
@@ -100,6 +103,7 @@ class AttemptRun:
             approvals=approvals,
             chooser=chooser,
             writer=self._writer,
+            pool=Pool(orchestrator.max_concurrency),
         )
 
     async def run(self, *, must_save: bool = False) -> TeamRunResult:

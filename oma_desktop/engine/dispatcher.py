@@ -17,7 +17,7 @@ from oma_desktop.model.result import ErrorInfo, RunStatus
 class Dispatcher:
     """Runs everything that can run, then returns.
 
-    Invariants: at most `max_concurrency` tasks work at once; a dependent starts only after its
+    Invariants: at most `pool.size` tasks are in progress at once; a dependent starts only after its
     dependency was saved and announced; an open approval holds its own task only (P14); each pass
     over the state is caused by a change of it (P03, P04: `passes` counts them).
     """
@@ -84,7 +84,7 @@ class Dispatcher:
             self._ready.remove(task_id)
 
     def _admit(self) -> None:
-        while len(self._running) < self._attempt.options.max_concurrency:
+        while len(self._running) < self._attempt.pool.size:
             task_id = self._ready.pop()
             if task_id is None:
                 return

@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from oma_desktop.engine.budget import RunBudget, settled_at_restore
 from oma_desktop.engine.message_bus import MessageBus
+from oma_desktop.engine.nested_usage import entry_usage
 from oma_desktop.engine.queue import TERMINAL, TaskQueue
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.model.checkpoint import (
@@ -67,7 +68,7 @@ def revive(
     usage = settled_at_restore(
         cast("TokenUsage | None", own.get("usage")),
         [usage_of(r) for r in completed.values()],
-        [e["tokenUsage"] for e in entries.values()],
+        [entry_usage(e) for e in entries.values()],
     )
     state = RunState(
         mode=snapshot["mode"],

@@ -17,7 +17,6 @@ from oma_desktop.model.result import (
     RunStatus,
     StatusCode,
     TeamRunResult,
-    add_usage,
 )
 
 TOO_LATE = frozenset(("operator", "time limit"))
@@ -65,12 +64,13 @@ def team_result(
 ) -> TeamRunResult:
     """Build the result; everything in it is shared with the run, which is over."""
     parked = [state.outcomes[i].token_usage for i in state.parked if i in state.outcomes]
+    nested = state.nested.at(())
     return TeamRunResult(
         status=status,
         identity=state.identity,
         tasks=tuple(_as_planned(t) if plan_only else t for t in state.queue),
         task_results=task_results(state),
-        total_usage=add_usage(state.budget.settled, total(parked)),
+        total_usage=total((state.budget.settled, *parked, nested)),
         pending_approvals=tuple(state.open_requests()),
         approval_decisions=tuple(state.decisions.values()),
         plan_revisions=_plan_revisions(state),

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from oma_desktop.engine.budget import RunBudget, total
 from oma_desktop.engine.message_bus import MessageBus
+from oma_desktop.engine.nested_usage import NestedUsage, entry_usage
 from oma_desktop.engine.queue import TaskQueue
 from oma_desktop.engine.shared_memory import SharedMemory
 from oma_desktop.model.approval import ApprovalDecision, ApprovalRequest
@@ -19,7 +20,7 @@ from oma_desktop.model.checkpoint import (
 )
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.message import TokenUsage
-from oma_desktop.model.result import AgentRunResult, RunIdentity, add_usage
+from oma_desktop.model.result import AgentRunResult, RunIdentity
 from oma_desktop.model.verify import VerifySpec
 
 Parked: TypeAlias = Literal["approval", "stopped"]
@@ -48,6 +49,7 @@ class RunState:
     queue: TaskQueue
     messages: MessageBus
     budget: RunBudget
+    nested: NestedUsage = field(default_factory=NestedUsage)
     memory: SharedMemory | None = None
     embed_memory: bool = False
     goal: str | None = None
@@ -76,6 +78,7 @@ class RunState:
     def put_entry(self, task_id: str, entry: InFlightEntry) -> None:
         """Replace what is known of a running agent; calls with a result are in doubt no more."""
         self.entries[task_id] = entry
+        self.nested.taken_over((task_id,), entry)
         self.unsure -= {p for p in self.unsure if p[0] == task_id} - self.open_calls(task_id)
 
     def drop_entry(self, task_id: str) -> None:
@@ -122,8 +125,9 @@ class RunState:
             del self.pending[request["id"]]
 
     def cumulative_usage(self) -> TokenUsage:
-        """Tokens over all attempts, running agents included up to their last boundary."""
-        return add_usage(self.budget.settled, total(e["tokenUsage"] for e in self.entries.values()))
+        """Tokens over all attempts, running agents and delegations up to their last boundary."""
+        running = total(entry_usage(entry) for entry in self.entries.values())
+        return total((self.budget.settled, running, self.nested.at(())))
 
     def waits_for_decision(self, task_id: str) -> bool:
         """Whether nothing of this task can run before a person decides.

@@ -86,7 +86,7 @@ class AgentRunner:
             on_draft=lambda draft: self._emit("text_delta", text=draft.text, kind=draft.kind),
         )
         pipeline = ToolPipeline(
-            CallSite(agent, job.run_id, job.task_id, job.before_tool),
+            CallSite(agent, job.run_id, job.task_id, job.before_tool, job.delegate),
             tools=team.tools,
             gates=team.gates,
             max_parallel=team.max_parallel_tool_calls,

@@ -162,6 +162,15 @@ class RunnerState:
                 return text
         return ""
 
+    def spent(self) -> TokenUsage:
+        """Tokens used, with those of delegations committed in a round that is still open."""
+        usage = self.usage
+        for pending in self.pending:
+            nested = pending.get("commit", {}).get("delegationUsage")
+            if nested is not None:
+                usage = add_usage(usage, nested)
+        return add_usage(usage, no_usage())
+
     def tokens(self) -> int:
         """Input and output together, the measure of budgets."""
         return self.usage["input_tokens"] + self.usage["output_tokens"]

@@ -10,7 +10,7 @@ from oma_desktop.engine.run_state import Parked
 from oma_desktop.model.checkpoint import CompletedTaskResult, TaskSnapshot
 from oma_desktop.model.errors import StoreError
 from oma_desktop.model.message import TokenUsage
-from oma_desktop.model.result import AgentRunResult
+from oma_desktop.model.result import AgentRunResult, add_usage
 
 OnTasks = Callable[[list[str]], None]
 
@@ -19,8 +19,8 @@ class Settling:
     """Turns results into queue changes, saves them, and announces them.
 
     Invariant: usage is counted in the same synchronous step that drops the in-flight entry, so a
-    snapshot never counts it twice or not at all. `own` is the usage of the last try alone, what
-    earlier tries used was counted when they ended.
+    snapshot never counts it twice or not at all. `own` is the usage of the last try alone: what
+    earlier tries used was counted when they ended, delegations that no commit holds come with it.
     """
 
     def __init__(self, attempt: Attempt, *, on_ready: OnTasks, on_gone: OnTasks) -> None:
@@ -79,7 +79,7 @@ class Settling:
         self._state.outcomes.pop(task_id, None)
         self._state.retries.pop(task_id, None)
         self._state.budget.release(task_id)
-        self._state.budget.settle(own)
+        self._state.budget.settle(add_usage(own, self._state.nested.take((task_id,))))
 
     async def _remember(self, task: TaskSnapshot, result: AgentRunResult) -> None:
         memory = self._state.memory

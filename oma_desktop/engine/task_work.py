@@ -9,8 +9,11 @@ from typing import cast
 
 from oma_desktop.engine.approvals import TaskBoundaries
 from oma_desktop.engine.attempt import Attempt
+from oma_desktop.engine.budget import total
+from oma_desktop.engine.delegation import Delegation
 from oma_desktop.engine.dispatch_gate import DispatchGate
 from oma_desktop.engine.judging import asked_to_revise, with_more_turns
+from oma_desktop.engine.nested_usage import entry_usage
 from oma_desktop.engine.prompt import Dependency, build_prompt
 from oma_desktop.engine.retry import delay_ms, is_retryable, max_attempts, may_retry, pause
 from oma_desktop.engine.run_state import Parked
@@ -25,7 +28,10 @@ from oma_desktop.model.team import AgentConfig
 
 
 class TaskWork:
-    """Runs single tasks. Two tasks of one agent work one after the other (engine.md 2.5)."""
+    """Runs single tasks. Two tasks of one agent work one after the other (engine.md 2.5).
+
+    Who waits for its agent holds no slot of the pool, and who waits between tries lends its own.
+    """
 
     def __init__(self, attempt: Attempt, *, on_ready: OnTasks, on_gone: OnTasks) -> None:
         self._attempt = attempt
@@ -63,7 +69,7 @@ class TaskWork:
         lock = self._agents.setdefault(agent.name, asyncio.Lock())
         if lock.locked():
             self._bus.emit("task_status", task=task["id"], data={"to": "waiting_for_agent"})
-        async with lock:
+        async with lock, self._attempt.pool.slot():
             if self._control.stop is not None:
                 self._unbegin(task["id"])
                 return
@@ -78,7 +84,8 @@ class TaskWork:
             # what earlier tries and judges used is counted already
             self._settling.parked(task["id"], replace(result, token_usage=own), why)
             return
-        result = replace(result, token_usage=add_usage(earlier, result.token_usage))
+        lost = self._state.nested.at((task["id"],))
+        result = replace(result, token_usage=total((earlier, result.token_usage, lost)))
         if result.success:
             await self._settling.succeeded(task["id"], result, own)
         else:
@@ -105,7 +112,8 @@ class TaskWork:
         if answer.entry is not None:
             self._state.put_entry(task_id, asked_to_revise(answer.entry, text))
             await self._attempt.save("revision_asked")
-        async with self._agents.setdefault(agent.name, asyncio.Lock()):
+        lock = self._agents.setdefault(agent.name, asyncio.Lock())
+        async with lock, self._attempt.pool.slot():
             if self._control.token.stopped:
                 return None
             more = None if answer.entry is not None else f"{answer.output}\n\n{text}"
@@ -150,11 +158,12 @@ class TaskWork:
             if not await self._pause(task, agent, result, number):
                 result = replace(result, aborted=True)
                 break
-            self._state.budget.settle(own)
+            lost = self._state.nested.take((task_id,))
+            self._state.budget.settle(add_usage(own, lost))
             self._state.drop_entry(task_id)
             self._state.retries[task_id] = number
             self._state.total_retries += 1
-            earlier = add_usage(earlier, own)
+            earlier = total((earlier, own, lost))
             number += 1
             await self._attempt.save("retry")
         return result, earlier
@@ -180,12 +189,13 @@ class TaskWork:
             "nextDelayMs": wait_ms,
         }
         self._bus.emit("task_retry", agent=agent.name, task=task["id"], data=facts)
-        return await pause(
-            wait_ms / 1000,
-            clock=services.clock,
-            token=self._control.token,
-            supervisor=services.supervisor,
-        )
+        async with self._attempt.pool.lent():
+            return await pause(
+                wait_ms / 1000,
+                clock=services.clock,
+                token=self._control.token,
+                supervisor=services.supervisor,
+            )
 
     async def _once(
         self, task: TaskSnapshot, agent: AgentConfig, number: int, *, more: str | None = None
@@ -193,11 +203,9 @@ class TaskWork:
         """One try; faults of the engine's own kind become a result. `more` ends a fresh prompt."""
         state = self._state
         resume = state.entries.get(task["id"])
-        boundaries = None
-        if self._attempt.writer is not None:
-            boundaries = TaskBoundaries(
-                task["id"], state, self._attempt.writer, self._attempt.approvals
-            )
+        boundaries = TaskBoundaries(
+            task["id"], state, self._attempt.writer, self._attempt.approvals
+        )
         try:
             job = AgentJob(
                 run_id=state.identity.run_id,
@@ -211,6 +219,8 @@ class TaskWork:
                 run_masked=state.run_masked,
             )
             agent = with_more_turns(agent, resume)
+            onward = Delegation(self._attempt, job, (agent.name,), (task["id"],))
+            job = replace(job, delegate=onward)
             result = await self._attempt.services.execute(self._attempt.team, agent, job)
         except OmaError as error:
             return replace(fault(error), token_usage=self._used(task["id"]))
@@ -219,7 +229,7 @@ class TaskWork:
     def _used(self, task_id: str) -> TokenUsage:
         """What the task used up to its last boundary."""
         entry = self._state.entries.get(task_id)
-        return no_usage() if entry is None else entry["tokenUsage"]
+        return no_usage() if entry is None else entry_usage(entry)
 
     async def _prompt(self, task: TaskSnapshot) -> str:
         state = self._state

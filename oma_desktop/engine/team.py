@@ -9,7 +9,7 @@ from oma_desktop.engine.boundaries import Boundaries
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.tools.gate import GateCall, Gates
-from oma_desktop.engine.tools.registry import ToolRegistry
+from oma_desktop.engine.tools.registry import Delegate, ToolRegistry
 from oma_desktop.model.checkpoint import InFlightEntry
 from oma_desktop.model.message import Message
 from oma_desktop.model.team import AgentConfig, TeamConfig
@@ -44,6 +44,7 @@ class AgentJob:
     `attempt` counts task retries from 1. The runner works on a copy of `resume`. `before_tool` is
     awaited right before a tool really runs (for a start log, ux.md C24.2); when it raises, the tool
     does not run. `run_masked`: see RestoreOptions; it concerns the open calls of `resume` only.
+    `delegate` is how this agent hands work to others; None: it works for no team.
     """
 
     run_id: str
@@ -56,3 +57,4 @@ class AgentJob:
     attempt: int = 1
     before_tool: Callable[[GateCall], Awaitable[None]] | None = None
     run_masked: frozenset[str] | None = frozenset()
+    delegate: Delegate | None = None

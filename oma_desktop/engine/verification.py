@@ -40,7 +40,7 @@ class Judged:
 
 
 class Verifier:
-    """Has answers judged, one judge after the other, inside the place of the task (engine.md 2.5).
+    """Has answers judged, one judge after the other, in slots of the pool (engine.md 2.5).
 
     What judges use is counted at once, in the synchronous step that gets their result.
     """
@@ -111,7 +111,8 @@ class Verifier:
             token=self._attempt.control.token,
             attempt=work.round,
         )
-        return await self._attempt.services.execute(team, as_judge(agent, team, work.spec), job)
+        async with self._attempt.pool.slot():  # like any agent; the author gave its own back
+            return await self._attempt.services.execute(team, as_judge(agent, team, work.spec), job)
 
     def _must_stop(self) -> bool:
         return self._attempt.control.token.stopped or self._state.budget.exceeded

@@ -29,7 +29,7 @@ from oma_desktop.engine.tools.builtin.toolbox import builtin_tools
 from oma_desktop.engine.tools.builtin.workspace import Guard
 from oma_desktop.engine.tools.grants import DELEGATE, is_granted
 from oma_desktop.engine.tools.registry import ToolRegistry, ToolSpec
-from oma_desktop.model.errors import InvalidInput, NotAllowed
+from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.nearest import nearest
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.runfile import RunFile
@@ -273,10 +273,8 @@ def _check_tools(run_file: RunFile, config: TeamConfig, registry: ToolRegistry) 
 
 
 def _must_exist(name: str, where: str, registry: ToolRegistry) -> None:
-    if name in BUILTIN_TOOLS or registry.get(name) is not None:
+    if name in BUILTIN_TOOLS or name == DELEGATE or registry.get(name) is not None:
         return
-    if name == DELEGATE:
-        raise NotAllowed("RUNFILE_NEEDS_DELEGATION", name=where)
     near = nearest(name, [*registry.names, *BUILTIN_TOOLS])
     code = "RUNFILE_UNKNOWN_TOOL_NEAR" if near else "RUNFILE_UNKNOWN_TOOL"
     raise InvalidInput(code, where=where, name=name, nearest=near)

@@ -52,5 +52,3 @@ def _wishes_of_agent(agent: AgentConfig, where: str) -> Iterator[tuple[str, str]
         yield "RUNFILE_NEEDS_CONTEXT", f"{where}.compressToolResults"
     if agent.preserve_reasoning_as_text:
         yield "RUNFILE_NEEDS_CONTEXT", f"{where}.preserveReasoningAsText"
-    if agent.delegate:
-        yield "RUNFILE_NEEDS_DELEGATION", f"{where}.delegate"

@@ -162,9 +162,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
         _LATER,
         N_("Remove it to run the rest."),
     ),
-    "RUNFILE_NEEDS_DELEGATION": Sentence(
-        N_("{name} needs delegation between agents."), _LATER, N_("Remove it to run the rest.")
-    ),
     "RUNFILE_NEEDS_ANTHROPIC": Sentence(
         N_("Agent {agent} uses the provider {name}, which speaks another protocol."),
         _LATER,

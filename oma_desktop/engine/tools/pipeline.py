@@ -22,6 +22,7 @@ from oma_desktop.engine.tools.gate import GateCall, GateDecision, GateFailed, Ga
 from oma_desktop.engine.tools.grants import is_granted
 from oma_desktop.engine.tools.race import Ended, Outcome, Race
 from oma_desktop.engine.tools.registry import (
+    Delegate,
     ToolContext,
     ToolOutput,
     ToolRegistry,
@@ -70,6 +71,7 @@ class CallSite:
     run_id: str
     task_id: str
     before_tool: Callable[[GateCall], Awaitable[None]] | None = None
+    delegate: Delegate | None = None
 
 
 class ToolPipeline:
@@ -238,6 +240,7 @@ class ToolPipeline:
             agent=asked.agent,
             cwd=self._agent.cwd,
             token=self._token,
+            delegate=self._site.delegate,
         )
         return await tool.run(results.as_object(copy_json(asked.input)), context)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.model.errors import InvalidInput
@@ -13,9 +13,20 @@ from oma_desktop.model.message import TokenUsage, ToolDefinition, ToolResultPart
 from oma_desktop.model.view import Effect
 
 
+class Delegate(Protocol):
+    """Hands work to another agent of the running team and waits for it (engine.md 3.12)."""
+
+    async def __call__(self, target: str, prompt: str, context: ToolContext) -> ToolOutput:
+        """Return the other agent's answer, or an error result that says why there is none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool may know about its call. runId + taskId + toolCallId is an idempotency key."""
+    """What a tool may know about its call. runId + taskId + toolCallId is an idempotency key.
+
+    `delegate` is None outside of a team run.
+    """
 
     run_id: str
     task_id: str
@@ -23,6 +34,7 @@ class ToolContext:
     agent: str
     cwd: str | None
     token: CancelToken
+    delegate: Delegate | None = None
 
 
 @dataclass(frozen=True, slots=True)

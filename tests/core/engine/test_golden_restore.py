@@ -58,6 +58,7 @@ CASES = [
     "l4_attempt3_complete",
     "p2_runfromplan_midrun",
     "q_aborted_run",
+    "r_delegation_commit",
     "s_structured_result",
     "t1_loop_warned",
     "t2_budget_exceeded_flag",

@@ -181,7 +181,6 @@ LOOKUP = ToolSpec("lookup", "", {"type": "object"}, _nothing)
     ("agent", "approvals", "code"),
     [
         ({"toolPreset": "full", "tools": ["bsh"]}, {}, "RUNFILE_UNKNOWN_TOOL_NEAR"),
-        ({"tools": ["delegate_to_agent"]}, {}, "RUNFILE_NEEDS_DELEGATION"),
         ({"tools": ["lokup"]}, {}, "RUNFILE_UNKNOWN_TOOL_NEAR"),
         ({"tools": ["zzz"]}, {}, "RUNFILE_UNKNOWN_TOOL"),
         ({}, {"tools": ["lookupp"]}, "RUNFILE_UNKNOWN_TOOL_NEAR"),

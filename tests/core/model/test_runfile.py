@@ -349,7 +349,6 @@ def test_any_document_is_judged_without_raising(value):
         ({"orchestrator": {"maxCostBudget": 1.5}}, "RUNFILE_NEEDS_COST"),
         ({"team": {"name": "t", "agents": [{"name": "a", "backend": {}}]}}, "RUNFILE_NEEDS_BACKEND"),
         ({"team": {"name": "t", "agents": [{"name": "a", "contextStrategy": {}}]}}, "RUNFILE_NEEDS_CONTEXT"),
-        ({"team": {"name": "t", "agents": [{"name": "a", "delegate": True}]}}, "RUNFILE_NEEDS_DELEGATION"),
     ],
 )  # fmt: skip
 def test_wishes_of_later_versions_are_named(change, code):
