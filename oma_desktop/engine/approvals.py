@@ -17,8 +17,8 @@ from oma_desktop.model.checkpoint import InFlightEntry, PendingToolCall, TaskSna
 from oma_desktop.model.errors import (
     ApprovalError,
     ApprovalInvalid,
+    ApprovalNotSaved,
     AtomicStoreRequired,
-    IntegrityMismatch,
     StaleDecision,
     StoreError,
 )
@@ -64,7 +64,7 @@ class Approvals:
     async def suspend_dispatch(self, task: TaskSnapshot, reason: str | None) -> ApprovalRequest:
         """Put the task before a reviewer: save, ledger row, announcement, in this order.
 
-        Raises ApprovalError: nothing is let through. IntegrityMismatch when the save failed, then
+        Raises ApprovalError: nothing is let through. ApprovalNotSaved when the save failed, then
         nothing is pending; or when its row could not be written, then the saved request stays.
         """
         content: JsonObject = {"kind": "task_dispatch", "task": cast("JsonValue", task)}
@@ -155,6 +155,7 @@ class Approvals:
             await boundaries.save_strict(entry, Boundary.CALL_SUSPENDED)
         except StoreError:
             del call["approvalRequest"]
+            boundaries.forget_request(entry)
             raise
         event, data = "approval_pending", cast("JsonObject", request)
         try:
@@ -206,9 +207,11 @@ def _list(content: JsonObject, key: str) -> list[JsonValue]:
     return found if isinstance(found, list) else []
 
 
-def _unusable(reason: str, cause: StoreError) -> IntegrityMismatch:
+def _unusable(reason: str, cause: StoreError) -> ApprovalNotSaved:
     """The store failed around a request: nothing is let through (engine.md 5.4)."""
-    return IntegrityMismatch("APPROVAL_INTEGRITY_ERROR", reason=reason, cause=cause.code)
+    return ApprovalNotSaved(
+        "APPROVAL_NOT_SAVED", **{**cause.facts, "step": reason, "cause": cause.code}
+    )
 
 
 class TaskBoundaries:
@@ -240,6 +243,11 @@ class TaskBoundaries:
         self._state.put_entry(self.task_id, frozen_entry(entry))
         if self._writer is not None:
             await self._writer.save_strict(boundary.value)
+
+    def forget_request(self, entry: InFlightEntry) -> None:
+        """A request could not be saved: no later save of anybody may bring it to the disk."""
+        if self.task_id in self._state.entries:
+            self._state.put_entry(self.task_id, frozen_entry(entry))
 
     async def request_approval(
         self, entry: InFlightEntry, call_id: str, content: JsonObject, reason: str | None

@@ -127,6 +127,10 @@ class AtomicStoreRequired(ApprovalError):
     """APPROVAL_ATOMIC_STORE_REQUIRED: no checkpoint, or a store without compare-and-set."""
 
 
+class ApprovalNotSaved(ApprovalError):
+    """APPROVAL_NOT_SAVED: the store failed around a request; nothing is let through."""
+
+
 class EngineError(OmaError):
     """A run cannot go on as asked."""
 

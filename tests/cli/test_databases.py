@@ -101,6 +101,46 @@ class TestCommands:
         assert not (tmp_path / ".oma").exists()
 
 
+class TestRedacted:
+    """A run in a database behind `checkpoint.redact`: masked there too, and no decision."""
+
+    SECRET = "sk-FAKE0123456789fakeABCD"
+
+    @pytest.fixture
+    def run_file(self, tmp_path, url):
+        path, _ = files(tmp_path, "one", "two", gate="two")
+        document = json.loads(path.read_text("utf-8"))
+        document["checkpoint"] = {"path": url, "runId": "r1", "redact": True}
+        document["tasks"][0]["description"] += f" with {self.SECRET}"
+        path.write_text(json.dumps(document), "utf-8")
+        return path
+
+    def test_nothing_secret_reaches_the_server_and_a_gate_fails_closed(
+        self, cli, tmp_path, url, run_file
+    ):
+        known = ("--script", tmp_path / "script.json")
+        done = cli("run", run_file, *known, "--json")
+        assert done.code == 0, done.err
+        ran = [call["id"] for call in done.json["log"]["toolCallsExecuted"]]
+        assert ran == ["call_one"], "what needs a decision does not run"
+        rows = opened(url).list()
+        assert [row.key for row in rows] == [KEY], "no request was written"
+        assert self.SECRET not in rows[0].value
+        assert "[redacted]" in rows[0].value
+        again = cli("restore", "--store", url, "--json")
+        assert again.code == 0, again.err
+
+    def test_a_dispatch_gate_says_why(self, cli, tmp_path, url, run_file):
+        replies = tmp_path / "script.json"
+        document = json.loads(replies.read_text("utf-8"))
+        document["gates"] = {"dispatch": {"one": "suspend"}}
+        replies.write_text(json.dumps(document), "utf-8")
+        done = cli("run", run_file, "--script", replies)
+        assert done.code == 1
+        assert "without checkpoint.redact" in done.out + done.err
+        assert not [row for row in opened(url).list() if row.key.startswith("__oma_approval__/")]
+
+
 @pytest.mark.parametrize("place", ["redis://127.0.0.1:1/0", "postgresql://u:pw-x@127.0.0.1:1/d"])
 @pytest.mark.parametrize("command", ["inspect", "approvals"])
 def test_no_server(cli, command, place):

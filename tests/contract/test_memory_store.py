@@ -57,16 +57,18 @@ STORES: dict[str, Callable[[pytest.FixtureRequest], Any]] = {
     "redacting": lambda request: RedactingStore(file_store(request)),
     "redis": redis_store,
     "postgresql": postgres_store,
+    "redacting redis": lambda request: RedactingStore(redis_store(request)),
+    "redacting postgresql": lambda request: RedactingStore(postgres_store(request)),
 }
 DATABASES = {"redis", "postgresql"}
-LACKS = {"redacting": AtomicStore}
+LACKS = {name: AtomicStore for name in STORES if name.startswith("redacting")}
 """What a store is not allowed to have; its tests of that capability are left out."""
 
 
 def every(capability: type | None = None) -> list[Any]:
     """Parameters: every store that has the capability."""
     return [
-        pytest.param(name, marks=[pytest.mark.database(name)] if name in DATABASES else [])
+        pytest.param(name, marks=[pytest.mark.database(n) for n in DATABASES & {*name.split()}])
         for name in STORES
         if capability is None or LACKS.get(name) is not capability
     ]

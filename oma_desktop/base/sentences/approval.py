@@ -42,6 +42,11 @@ SENTENCES: dict[str, Sentence] = {
             "are masked on disk, a decision cannot be bound to what was reviewed."
         ),
     ),
+    "APPROVAL_NOT_SAVED": Sentence(
+        N_("The request for a decision could not be saved."),
+        N_("Nothing was let through; what was saved before is still there."),
+        N_("Make the store writable again, then restore the run: it will ask again."),
+    ),
     "APPROVAL_ROW_MISSING": Sentence(
         N_("A pending request has no row in the ledger yet."),
         N_("The program stopped between two saves; nothing is lost."),

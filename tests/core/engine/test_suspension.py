@@ -8,11 +8,18 @@ import shutil
 
 import pytest
 
+from oma_desktop.base.clock import SystemClock
+from oma_desktop.base.lanes import Lanes
 from oma_desktop.engine import attempt_run
+from oma_desktop.engine.approvals import Approvals, TaskBoundaries
+from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.tools.gate import ALLOW, Gates
 from oma_desktop.model.errors import StaleDecision, WriteFailed
 from oma_desktop.store.filestore import FileStore
+from oma_desktop.store.in_memory import InMemoryStore
+from oma_desktop.store.ledger import ApprovalLedger
+from tests.bench.big_run import big_run
 from tests.core.engine.run_world import CASES, RunWorld, golden_world, ok, spec, statuses
 from tests.core.engine.runner_world import VirtualClock
 
@@ -310,7 +317,7 @@ async def test_a_failed_strict_save_reports_no_suspension():
     world.bus.subscribe(lambda e: e.type == "gate_call" and setattr(world.store, "fail", True))
     result = await world.run(*specs(0), real_runner=True)
     assert result.status.code == "error"
-    assert result.error_info.code == "APPROVAL_INTEGRITY_ERROR"
+    assert result.error_info.code == "APPROVAL_NOT_SAVED"
     assert result.pending_approvals == ()
     assert world.of("approval_pending") == []
     assert world.ledger().list() == []
@@ -466,10 +473,10 @@ async def test_a_row_that_cannot_be_read_lets_nothing_through_and_is_no_bug(scop
     assert result.pending_approvals == ()
     assert world.ledger().list() == world.of("approval_pending") == world.of("tool_start") == []
     if scope == "dispatch":
-        assert result.error_info.code == "APPROVAL_INTEGRITY_ERROR"
+        assert result.error_info.code == "APPROVAL_NOT_SAVED"
     else:
         (failed,) = [o for o in result.task_results.values() if not o["success"]]
-        assert failed["errorInfo"]["code"] == "APPROVAL_INTEGRITY_ERROR"
+        assert failed["errorInfo"]["code"] == "APPROVAL_NOT_SAVED"
 
 
 @pytest.mark.parametrize("scope", ["tool", "dispatch"])
@@ -479,7 +486,7 @@ async def test_a_saved_request_whose_row_failed_stays_and_the_next_restore_write
     result = await world.run(*specs(0), real_runner=True)
     code = "suspended" if scope == "tool" else "error"
     assert result.status.code == code
-    assert result.error_info is None or result.error_info.code == "APPROVAL_INTEGRITY_ERROR"
+    assert result.error_info is None or result.error_info.code == "APPROVAL_NOT_SAVED"
     assert world.ledger().list() == world.of("approval_pending") == world.of("tool_start") == []
     assert len(world.snapshot()["pendingApprovals"]) == 1
     again = await world.restore(real_runner=True)
@@ -488,3 +495,45 @@ async def test_a_saved_request_whose_row_failed_stays_and_the_next_restore_write
     world.decide("approve")
     last = await world.restore(real_runner=True)
     assert (last.success, [c["id"] for c in last.log["toolCallsExecuted"]]) == (True, ["c1"])
+
+
+async def test_a_request_that_could_not_be_saved_is_in_no_later_save():
+    """Another task saves next: the disk must not get a request that nobody announced."""
+    state = big_run(tasks=1, done=0, megabytes=0.01).state
+    call = {"type": "tool_use", "id": "c1", "name": "pay", "input": {}}
+    entry = {**state.entries["flying"], "pendingToolCalls": [{"call": call}]}
+    lanes, clock, bus = Lanes(), SystemClock(), EventBus()
+    writer = FullDisk(state)
+    ledger = ApprovalLedger(InMemoryStore(clock=clock), clock=clock)
+    approvals = Approvals(state, writer=writer, ledger=ledger, lanes=lanes, clock=clock, bus=bus)
+    boundaries = TaskBoundaries("flying", state, writer, approvals)
+    content = {
+        "kind": "tool_call",
+        "toolName": "pay",
+        "rawInput": {},
+        "input": {},
+        "agentName": "a",
+        "taskId": "flying",
+        "toolCallId": "c1",
+        "consequential": True,
+    }
+    try:
+        with pytest.raises(WriteFailed):
+            await boundaries.request_approval(entry, "c1", content, None)
+    finally:
+        lanes.close()
+    assert len(writer.seen) == 1, "the save that failed had the request"
+    assert state.entries["flying"]["pendingToolCalls"] == [{"call": call}]
+    assert state.open_requests() == []
+
+
+class FullDisk:
+    """Looks at what is to be saved, and fails."""
+
+    def __init__(self, state):
+        self.seen = []
+        self._state = state
+
+    async def save_strict(self, _boundary):
+        self.seen += self._state.open_requests()
+        raise WriteFailed("STORE_NO_SPACE", path="s", reason="full")
