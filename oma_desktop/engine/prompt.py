@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from oma_desktop.model.canonical import dependency_payload
 from oma_desktop.model.checkpoint import CompletedTaskResult, TaskSnapshot
-from oma_desktop.model.errors import TaskFailed
-from oma_desktop.model.json_text import stringify
-from oma_desktop.model.json_value import JsonObject, JsonValue
+from oma_desktop.model.errors import InvalidInput, TaskFailed
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.team import AgentConfig
 
 PAYLOAD_LIMIT: Final = 64 * 1024
 
@@ -25,20 +27,23 @@ def build_prompt(
     task: TaskSnapshot,
     *,
     dependencies: list[Dependency],
-    memory_summary: str,
+    memory_summary: str | None,
     messages: list[JsonObject],
+    team_context: str | None = None,
 ) -> str:
-    """Assemble heading, description, what was done before, and messages to the agent.
+    """Assemble what is told of the team, heading, description, what was done before, and messages.
 
-    With memoryScope `all` the memory summary replaces the dependency sections. Raises TaskFailed
-    DEPENDENCY_STRUCTURED_RESULT_MISSING or DEPENDENCY_PAYLOAD_TOO_LARGE.
+    With memoryScope `all` the memory summary (None: the team has no shared memory) replaces the
+    dependency sections, payloads included.
+    Raises TaskFailed DEPENDENCY_STRUCTURED_RESULT_MISSING,
+    DEPENDENCY_STRUCTURED_SERIALIZATION_FAILED or DEPENDENCY_PAYLOAD_TOO_LARGE.
     """
-    parts = [f"# Task: {task['title']}", task["description"]]
-    payloads = [_section(task, dep) for dep in dependencies]
-    if task.get("memoryScope") == "all":
+    parts = [team_context or "", f"# Task: {task['title']}", task["description"]]
+    if task.get("memoryScope") == "all" and memory_summary is not None:
         parts.append(memory_summary)
-    elif payloads:
-        parts += ["## What earlier tasks delivered", *payloads]
+    elif dependencies:
+        sections = [_section(task, dep) for dep in dependencies]
+        parts += ["## What earlier tasks delivered", *sections]
     if messages:
         lines = [f"- {m['from']}: {m['content']}" for m in messages]
         parts.append("\n".join(["## Messages to you", *lines]))
@@ -58,24 +63,28 @@ def _section(task: TaskSnapshot, dep: Dependency) -> str:
 
 
 def _structured(dep: Dependency) -> str:
-    agent_result = dep.result.get("agentResult", {}) if dep.result is not None else {}
+    agent_result = dep.result.get("agentResult") if dep.result is not None else {}
+    if agent_result is None:  # left out of the record because JSON cannot express it
+        raise _not_json(dep, "no JSON")
     if "structured" not in agent_result:
         raise TaskFailed(
             "DEPENDENCY_STRUCTURED_RESULT_MISSING",
             task=dep.task["id"],
             title=dep.task["title"],
         )
-    return stringify(sorted_members(agent_result["structured"]))
+    try:
+        return dependency_payload(agent_result["structured"])
+    except InvalidInput as error:
+        raise _not_json(dep, str(error.facts.get("found"))) from error
 
 
-def sorted_members(value: JsonValue) -> JsonValue:
-    """Sort object keys by UTF-16 units, at every level (formats.md 3.2.1a)."""
-    if isinstance(value, dict):
-        keys = sorted(value, key=lambda k: k.encode("utf-16-be", "surrogatepass"))
-        return {key: sorted_members(value[key]) for key in keys}
-    if isinstance(value, list):
-        return [sorted_members(item) for item in value]
-    return value
+def _not_json(dep: Dependency, found: str) -> TaskFailed:
+    return TaskFailed(
+        "DEPENDENCY_STRUCTURED_SERIALIZATION_FAILED",
+        task=dep.task["id"],
+        title=dep.task["title"],
+        found=found,
+    )
 
 
 def _limited(dep: Dependency, text: str) -> str:
@@ -89,3 +98,15 @@ def _limited(dep: Dependency, text: str) -> str:
             limit=PAYLOAD_LIMIT,
         )
     return text
+
+
+def team_context(goal: str | None, roster: Sequence[AgentConfig]) -> str:
+    """What workers are told of the whole with `revealCoordinator` (engine.md 2.9): goal, team."""
+    lines = [f"- {a.name}" + (f": {a.description}" if a.description else "") for a in roster]
+    parts = ["## Your team", *([f"Goal of the whole run: {goal}"] if goal else []), *lines]
+    return "\n".join(parts)
+
+
+def own_role(context: str | None, agent: str) -> str | None:
+    """The same for one agent, its own part named last; None stays None."""
+    return None if context is None else f"{context}\nYou are {agent}."

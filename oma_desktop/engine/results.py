@@ -7,6 +7,7 @@ from typing import cast
 
 from oma_desktop.engine.budget import total
 from oma_desktop.engine.control import Stop
+from oma_desktop.engine.restore import with_result
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.json_value import JsonObject
@@ -98,7 +99,7 @@ def task_results(state: RunState) -> dict[str, JsonObject]:
     for task in state.queue:
         task_id = task["id"]
         if task_id in state.completed:
-            found[task_id] = state.completed[task_id].get("agentResult", {})
+            found[task_id] = with_result(state.completed[task_id], task)["agentResult"]
         elif task_id in state.outcomes:
             found[task_id] = state.outcomes[task_id].to_json()
     return found

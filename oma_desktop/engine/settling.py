@@ -7,8 +7,10 @@ from typing import cast
 
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.run_state import Parked
+from oma_desktop.model.canonical import dependency_payload
 from oma_desktop.model.checkpoint import CompletedTaskResult, TaskSnapshot
-from oma_desktop.model.errors import StoreError
+from oma_desktop.model.errors import InvalidInput, StoreError
+from oma_desktop.model.json_value import JsonValue
 from oma_desktop.model.message import TokenUsage
 from oma_desktop.model.result import AgentRunResult, add_usage
 
@@ -100,13 +102,25 @@ class Settling:
 
 
 def completed_result(task: TaskSnapshot, result: AgentRunResult) -> CompletedTaskResult:
-    """The checkpoint's record of a finished task (formats.md 2.7)."""
+    """The checkpoint's record of a finished task (formats.md 2.7).
+
+    A structured value that JSON cannot express costs the record its `agentResult`, not the save.
+    """
     doc: CompletedTaskResult = {"taskId": task["id"]}
     if "assignee" in task:
         doc["assignee"] = task["assignee"]
     doc["result"] = result.output
-    doc["agentResult"] = result.to_json()
+    if not result.has_structured or _is_json(result.structured):
+        doc["agentResult"] = result.to_json()
     return doc
+
+
+def _is_json(value: JsonValue) -> bool:
+    try:
+        dependency_payload(value)
+    except InvalidInput:
+        return False
+    return True
 
 
 def failure_text(result: AgentRunResult) -> str:

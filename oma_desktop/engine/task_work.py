@@ -14,7 +14,7 @@ from oma_desktop.engine.delegation import Delegation
 from oma_desktop.engine.dispatch_gate import DispatchGate
 from oma_desktop.engine.judging import asked_to_revise, with_more_turns
 from oma_desktop.engine.nested_usage import entry_usage
-from oma_desktop.engine.prompt import Dependency, build_prompt
+from oma_desktop.engine.prompt import Dependency, build_prompt, own_role
 from oma_desktop.engine.retry import delay_ms, is_retryable, max_attempts, may_retry, pause
 from oma_desktop.engine.run_state import Parked
 from oma_desktop.engine.settling import OnTasks, Settling, failure_text
@@ -235,14 +235,15 @@ class TaskWork:
         state = self._state
         known = [d for d in task.get("dependsOn", ()) if d in state.queue]
         done = [t for t in map(state.queue.get, known) if t["status"] == "completed"]
-        wants_all = task.get("memoryScope") == "all" and state.memory is not None
-        assert state.memory is not None or not wants_all
-        summary = await state.memory.summary() if wants_all and state.memory else ""
+        summary = None
+        if task.get("memoryScope") == "all" and state.memory is not None:
+            summary = await state.memory.summary()
         return build_prompt(
             task,
             dependencies=[Dependency(t, state.completed.get(t["id"])) for t in done],
             memory_summary=summary,
             messages=state.messages.addressed_to(task.get("assignee", "")),
+            team_context=own_role(state.team_context, task.get("assignee", "")),
         )
 
     def _parks(self, task_id: str, result: AgentRunResult) -> Parked | None:
@@ -278,9 +279,9 @@ def missing_agent(task: TaskSnapshot) -> AgentRunResult:
 
 def fault(error: OmaError) -> AgentRunResult:
     """A failed result for an error that came out of the agent or its preparation."""
-    kind = "validation" if isinstance(error, ApprovalError) else "framework"
+    checked = isinstance(error, ApprovalError) or error.code.startswith("DEPENDENCY_")
     info = ErrorInfo(
-        kind,  # type: ignore[arg-type]
+        "validation" if checked else "framework",
         code=error.code,
         name=type(error).__name__,
         message=str(error),

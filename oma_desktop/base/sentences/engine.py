@@ -97,6 +97,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Its text is kept; the task that needed the structure did not run."),
         N_("Give its agent an output schema, or ask for the text instead."),
     ),
+    "DEPENDENCY_STRUCTURED_SERIALIZATION_FAILED": Sentence(
+        N_("The structured result of task “{title}” cannot be written as JSON ({found})."),
+        N_("Its text is kept; the task that needed the structure did not run."),
+        N_("Let the task return plain JSON values, or ask for the text instead."),
+    ),
     "DEPENDENCY_PAYLOAD_TOO_LARGE": Sentence(
         N_("The result of task “{title}” is too large to hand on ({size} of {limit} bytes)."),
         N_("The result is kept; the task that needed it did not run."),
