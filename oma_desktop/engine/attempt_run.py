@@ -26,6 +26,7 @@ from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.runner import AgentRunner
 from oma_desktop.engine.scheduling import AgentChooser, check_requirements
 from oma_desktop.engine.team import AgentJob, Team
+from oma_desktop.engine.tools.confirmation import continued, flags_of
 from oma_desktop.engine.tools.grants import granted
 from oma_desktop.model.errors import ChangedOnDisk, Locked
 from oma_desktop.model.result import AgentRunResult, RunStatus, TeamRunResult
@@ -64,6 +65,7 @@ class AttemptRun:
         team = with_delegation(team)
         self._services = services
         self._state = state
+        team = _guarded(team, state, orchestrator)
         self._lock = options.checkpoint.lock if options.checkpoint is not None else None
         self._token = CancelToken(options.token)
         self._control = RunControl(self._token)
@@ -187,3 +189,20 @@ class AttemptRun:
         if status is not None:
             facts["status"] = status
         self._services.bus.emit(event, data=facts)
+
+
+def _guarded(team: Team, state: RunState, options: OrchestratorOptions) -> Team:
+    """Return the team with a guard over consequential calls in every executor (engine.md 5.7).
+
+    The option is for runs of a goal: whoever writes the tasks or the plan has decided already. A
+    host that asks for it in its gates gets it everywhere.
+    """
+    gates = team.gates
+    confirmation = continued(state.own_extra, state.decisions.values())
+    of_goal = state.mode == "runTeam"
+    asked = options.require_consequential_confirmation and of_goal
+    confirmation.required = gates.confirm_consequential or asked
+    state.confirmation = confirmation
+    if of_goal:
+        state.flags += flags_of(team.config.agents, team.tools)
+    return replace(team, gates=replace(gates, confirmation=confirmation))

@@ -64,6 +64,16 @@ class RunOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class RunAgentOptions:
+    """Options of `run_agent`; its run is never saved, so a stop of any kind ends it."""
+
+    run_id: str | None = None
+    metadata: JsonObject | None = None
+    max_token_budget: int | None = None
+    token: CancelToken = field(default_factory=CancelToken)
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreOptions:
     """Options of `restore`.
 

@@ -17,9 +17,10 @@ from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.checks import check_team, clean_metadata
 from oma_desktop.engine.heartbeat import taken
 from oma_desktop.engine.identity import Ids, RandomIds, continued_identity, new_identity, one_run_id
+from oma_desktop.engine.lone_agent import run_alone
 from oma_desktop.engine.memory_setup import give_memory, restore_memory
 from oma_desktop.engine.message_bus import MessageBus
-from oma_desktop.engine.options import RestoreOptions, RunOptions
+from oma_desktop.engine.options import RestoreOptions, RunAgentOptions, RunOptions
 from oma_desktop.engine.places import ledger_of, place_of_new_run, place_of_saved_run
 from oma_desktop.engine.plan_tasks import (
     PLAN_AGENTS_MISSING,
@@ -43,9 +44,10 @@ from oma_desktop.model.checkpoint import CheckpointSnapshot
 from oma_desktop.model.checkpoint_loader import LoadedSnapshot, own_facts
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.message import Message
 from oma_desktop.model.plan import PlanArtifact
-from oma_desktop.model.result import RunIdentity, RunStatus, TeamRunResult
-from oma_desktop.model.team import OrchestratorOptions, TaskSpec
+from oma_desktop.model.result import AgentRunResult, RunIdentity, RunStatus, TeamRunResult
+from oma_desktop.model.team import AgentConfig, OrchestratorOptions, TaskSpec
 from oma_desktop.store.checkpoint import Checkpoint
 
 
@@ -121,6 +123,27 @@ class OpenMultiAgent:
                 )
             give_memory(state, team.config, checkpoint, self._services)
             return await self._attempt(team, state, options, place)
+
+    async def run_agent(
+        self,
+        team: Team,
+        agent: AgentConfig,
+        prompt: str | list[Message],
+        options: RunAgentOptions | None = None,
+    ) -> AgentRunResult:
+        """Run one fresh agent on one prompt or conversation, alone; see `engine/lone_agent.py`.
+
+        `agent` need not be one of the team, which lends its models, tools and gates. Raises
+        InvalidInput (run id, metadata) and Refused INVALID_MESSAGE; everything else is a result.
+        """
+        return await run_alone(
+            team,
+            agent,
+            prompt,
+            options or RunAgentOptions(),
+            orchestrator=self._options,
+            services=self._services,
+        )
 
     async def restore(self, team: Team, options: RestoreOptions) -> TeamRunResult:
         """Go on with a saved run, else run `specs` or `plan`, else do nothing (W8, DEV-11, DEV-31).

@@ -9,6 +9,7 @@ from oma_desktop.engine.budget import total
 from oma_desktop.engine.control import Stop
 from oma_desktop.engine.restore import with_result
 from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.tools.confirmation import CONFIRMATION_MISSING
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import (
@@ -35,6 +36,8 @@ def final_status(state: RunState, stop: Stop | None) -> tuple[RunStatus, str, Er
         return stop.status, stop.by, stop.error
     if state.undecided():
         return RunStatus("suspended", "APPROVAL_PENDING"), "approval", None
+    if state.confirmation.missing:
+        return RunStatus("rejected", CONFIRMATION_MISSING), "approval", None
     counted = [r for i, r in state.outcomes.items() if not _recovered(state, i)]
     for code in _FIRST:
         for result in counted:
@@ -80,6 +83,8 @@ def team_result(
         goal=state.goal,
         plan_only=plan_only,
         metadata=state.metadata,
+        flags=tuple(state.flags),
+        confirmation_required=bool(state.confirmation.missing),
         warnings=tuple(dict.fromkeys([*state.warnings, *_task_warnings(state)])),
     )
 

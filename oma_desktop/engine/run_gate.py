@@ -17,6 +17,7 @@ class RunGate:
 
     def __init__(self, attempt: Attempt, name: str) -> None:
         self._control = attempt.control
+        self._state = attempt.state
         self._bus = attempt.services.bus
         self._name = name
         services = attempt.services
@@ -40,6 +41,8 @@ class RunGate:
             info = ErrorInfo("callback", code=error.code, message=str(error))
             self._control.ask(Stop(RunStatus("error", error.code), "gate", error=info))
             return None
+        if decision.action == "allow" and self._name == "plan":
+            self._state.confirmation.given = True  # engine.md 5.7
         if decision.action == "deny":
             self._control.ask(Stop(RunStatus("rejected", decision.reason), "gate"))
         return decision

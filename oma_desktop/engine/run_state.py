@@ -10,6 +10,7 @@ from oma_desktop.engine.message_bus import MessageBus
 from oma_desktop.engine.nested_usage import NestedUsage, entry_usage
 from oma_desktop.engine.queue import TaskQueue
 from oma_desktop.engine.shared_memory import SharedMemory
+from oma_desktop.engine.tools.confirmation import Confirmation
 from oma_desktop.model.approval import ApprovalDecision, ApprovalRequest
 from oma_desktop.model.checkpoint import (
     CompletedTaskResult,
@@ -63,6 +64,8 @@ class RunState:
     decisions: dict[str, ApprovalDecision] = field(default_factory=dict)
     retries: dict[str, int] = field(default_factory=dict)
     unsure: set[tuple[str, str]] = field(default_factory=set)
+    confirmation: Confirmation = field(default_factory=Confirmation)
+    flags: list[str] = field(default_factory=list)
     end: JsonObject | None = None
     own_extra: JsonObject = field(default_factory=dict)
     snapshot_extra: JsonObject = field(default_factory=dict)

@@ -273,7 +273,7 @@ class AgentRunner:
             await boundaries.save(self._saved, boundary)
 
     def _emit(self, type_: str, **data: object) -> None:
-        self._bus.emit(type_, agent=self._agent.name, task=self._job.task_id, data=data)
+        self._bus.emit(type_, agent=self._agent.name, task=self._job.task_id or None, data=data)
 
     def _warn(self, code: str) -> None:
         if code not in self._warnings:

@@ -13,6 +13,7 @@ from oma_desktop.engine.identity import identity_snapshot
 from oma_desktop.engine.queue_pages import QUEUE_LISTS, QueuePage, QueuePages
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.shared_memory import MemoryPicture
+from oma_desktop.engine.tools.confirmation import facts_of
 from oma_desktop.model.checkpoint import InFlightEntry, QueueSnapshot
 from oma_desktop.model.json_value import JsonObject, JsonValue
 
@@ -83,6 +84,9 @@ def own_facts(state: RunState) -> JsonObject:
     facts["usage"] = cast("JsonValue", state.cumulative_usage())
     if state.end is not None:
         facts["end"] = state.end
+    confirmation = facts_of(state.confirmation)
+    if confirmation is not None:
+        facts["confirmation"] = confirmation
     if state.retries:
         facts["retries"] = cast("JsonValue", dict(state.retries))
     wishes = {i: s.to_json() for i, s in state.verify.items() if i not in state.completed}

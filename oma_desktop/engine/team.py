@@ -41,7 +41,8 @@ class AgentJob:
     `prompt` is the first user message (text, or ready messages). `resume` continues a saved state
     instead: the prompt is then ignored and decisions are read from its pending calls
     (`approvalDecision`). `boundaries` None means nothing is saved and no call can be suspended.
-    `attempt` counts task retries from 1. The runner works on a copy of `resume`. `before_tool` is
+    `task_id` and `task_title` are empty for an agent that runs alone. `attempt` counts task retries
+    from 1. The runner works on a copy of `resume`. `before_tool` is
     awaited right before a tool really runs (for a start log, ux.md C24.2); when it raises, the tool
     does not run. `run_masked`: see RestoreOptions; it concerns the open calls of `resume` only.
     `delegate` is how this agent hands work to others; None: it works for no team.

@@ -129,7 +129,9 @@ class AgentRunResult:
     at its last safe boundary: for a suspended or stopped run it is what a resume continues from;
     None when no boundary was reached. `token_usage` counts failed model calls too (DEV-09).
     `warnings` are codes (MAX_TURNS_REACHED, OUTPUT_TRUNCATED, USAGE_UNKNOWN). `verification`: what
-    the judges of a task came to; kept in shared memory, no part of the JSON form.
+    the judges of a task came to; kept in shared memory, no part of the JSON form. `flags` and
+    `confirmation_required` (engine.md 5.7) are those of an agent that ran alone; the agents of a
+    run leave both to its own result.
     """
 
     success: bool
@@ -148,6 +150,8 @@ class AgentRunResult:
     aborted: bool = False
     pending_approvals: tuple[ApprovalRequest, ...] = ()
     warnings: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    confirmation_required: bool = False
     entry: InFlightEntry | None = None
     verification: Verification | None = None
 
@@ -172,6 +176,10 @@ class AgentRunResult:
             doc["loopDetected"] = True
         if self.budget_exceeded:
             doc["budgetExceeded"] = True
+        if self.flags:
+            doc["flags"] = list(self.flags)
+        if self.confirmation_required:
+            doc["confirmationRequired"] = True
         if self.pending_approvals:
             doc["pendingApprovals"] = cast("JsonValue", list(self.pending_approvals))
         return doc
@@ -210,7 +218,8 @@ class TeamRunResult:
     """What `run_tasks` and `restore` give back (engine.md 1.7).
 
     `task_results` holds one JSON AgentRunResult per task that has one, also of earlier attempts.
-    `total_usage` counts all attempts. `log` is what a `RunLog` heard, when there was one.
+    `total_usage` counts all attempts. `confirmation_required`: a consequential call was refused
+    because nobody confirmed it (engine.md 5.7). `log` is what a `RunLog` heard, when there was one.
     """
 
     status: RunStatus
@@ -227,6 +236,7 @@ class TeamRunResult:
     plan_only: bool = False
     metadata: JsonObject | None = None
     flags: tuple[str, ...] = ()
+    confirmation_required: bool = False
     warnings: tuple[str, ...] = ()
     log: JsonObject | None = None
 

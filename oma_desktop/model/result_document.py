@@ -52,6 +52,8 @@ def result_document(result: TeamRunResult) -> JsonObject:
         "flags": list(result.flags),
         "warnings": list(result.warnings),
     }
+    if result.confirmation_required:
+        doc["confirmationRequired"] = True
     if result.error_info is not None:
         doc["errorInfo"] = result.error_info.to_json()
     doc["log"] = result.log if result.log is not None else dict(_EMPTY_LOG)

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from oma_desktop.engine.tools.confirmation import Confirmation, is_consequential
+from oma_desktop.engine.tools.registry import ToolSpec
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.errors import EngineError
 from oma_desktop.model.json_value import JsonObject
@@ -74,8 +76,8 @@ class Gates:
 
     `tool_limit_s` bounds the wait for one tool gate; None waits as long as a person needs.
     `round` gets (completed tasks, next tasks). With `confirm_consequential` a consequential call
-    that no tool gate answers for is refused (engine.md 5.7; an approved plan gate counts as the
-    confirmation, so whoever knows of one leaves this off).
+    that no tool gate answers for is refused, unless `confirmation` knows of an approved plan; the
+    engine fills that in for each run (engine.md 5.7).
     """
 
     tool: ToolGate | None = None
@@ -84,6 +86,17 @@ class Gates:
     round: RoundGate | None = None
     tool_limit_s: float | None = None
     confirm_consequential: bool = False
+    confirmation: Confirmation | None = None
+
+    def refuses_unconfirmed(self, tool: ToolSpec) -> bool:
+        """Whether a call of this tool that no gate was asked about must not run; notes that."""
+        known = self.confirmation
+        wanted = self.confirm_consequential if known is None else known.wanted
+        if not (wanted and is_consequential(tool)):
+            return False
+        if known is not None:
+            known.missing.append(tool.name)
+        return True
 
 
 def read_answer(answer: object, *, gate: str, accepts_bool: bool = False) -> GateDecision:

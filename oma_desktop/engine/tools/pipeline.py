@@ -17,6 +17,7 @@ from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.tools import results
+from oma_desktop.engine.tools.confirmation import CONFIRMATION_MISSING
 from oma_desktop.engine.tools.decision import check_decision, tool_content
 from oma_desktop.engine.tools.gate import GateCall, GateDecision, GateFailed, Gates, read_answer
 from oma_desktop.engine.tools.grants import is_granted
@@ -131,7 +132,7 @@ class ToolPipeline:
             except ApprovalError:
                 return self._stale(call)
         else:
-            held = await self._ask(call, asked, content)
+            held = await self._ask(call, asked, content, tool)
             if held is not None:
                 return held
         return await self._run(tool, call, asked)
@@ -168,14 +169,14 @@ class ToolPipeline:
         )
 
     async def _ask(
-        self, call: ToolUseBlock, asked: GateCall, content: JsonObject
+        self, call: ToolUseBlock, asked: GateCall, content: JsonObject, tool: ToolSpec
     ) -> CallEnd | None:
         """Ask the gate; None means the tool may run. Whatever is not a clear yes is a no."""
         gate = self._gates.tool
         if gate is None:
-            if not (asked.consequential and self._gates.confirm_consequential):
+            if not self._gates.refuses_unconfirmed(tool):
                 return None
-            self._emit("warning", code="CONFIRMATION_MISSING", toolCallId=call["id"])
+            self._emit("warning", code=CONFIRMATION_MISSING, tool=tool.name, toolCallId=call["id"])
             return self._refuse(call, f'Nobody confirmed this call of "{asked.tool}".')
         self._emit("gate_call", gate="tool", toolName=asked.tool, toolCallId=asked.tool_call_id)
 
@@ -272,7 +273,7 @@ class ToolPipeline:
         return NotStarted()
 
     def _emit(self, type_: str, **data: object) -> None:
-        self._bus.emit(type_, agent=self._agent.name, task=self._site.task_id, data=data)
+        self._bus.emit(type_, agent=self._agent.name, task=self._site.task_id or None, data=data)
 
 
 def _gate_answer(outcome: Outcome[object]) -> GateDecision | None:

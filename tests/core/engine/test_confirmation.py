@@ -1,0 +1,98 @@
+"""Consequential calls that nobody confirmed (engine.md 5.7, DEV-16)."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from oma_desktop.engine.tools.gate import Gates
+from oma_desktop.model.result_document import result_document
+from tests.core.engine.run_world import RunWorld, spec, statuses
+
+SCRIPT = {
+    "team": {"name": "t"},
+    "agents": [{"name": "a", "tools": ["act"]}, {"name": "b", "tools": ["act"]}],
+    "orchestrator": {"requireConsequentialConfirmation": True},
+    "tools": {"act": {"consequential": True, "results": {"*": {"data": "acted"}}}},
+    "replies": {
+        title: [
+            {"text": "", "tools": [{"id": f"c-{title}", "name": "act", "input": {}}]},
+            {"text": f"{title} is done"},
+        ]
+        for title in ("A", "B")
+    },
+}
+PLAN = (spec("A", assignee="a"), spec("B", "A", assignee="b"))
+
+
+async def goal_run(script, **facts):
+    """A run of a goal as it stands before its first task, saved."""
+    first = RunWorld(script=script)
+    await first.run(*PLAN, real_runner=True)
+    world = first.crashed(at=0)
+    world.forget_events()
+    (entry,) = [e for e in world.store.list() if "checkpoint" in e.key]
+    document = {**json.loads(entry.value), "mode": "runTeam", "goal": "g"}
+    document["omaDesktop"] = {**document["omaDesktop"], **facts}
+    world.store.set(entry.key, json.dumps(document))
+    return world
+
+
+def ran(world):
+    return [event.data["toolCallId"] for event in world.of("tool_start")]
+
+
+async def test_dev_16_every_worker_of_a_goal_is_guarded_at_the_executor():
+    world = await goal_run(SCRIPT)
+    result = await world.restore(real_runner=True)
+    assert ran(world) == []
+    assert (result.status.code, result.status.message) == ("rejected", "CONFIRMATION_MISSING")
+    assert result.confirmation_required
+    assert result.flags == ("consequential-no-independence",)
+    document = result_document(result)
+    assert document["confirmationRequired"] is True
+    assert document["flags"] == ["consequential-no-independence"]
+    told = [e.data["tool"] for e in world.of("warning") if e.data["code"] == "CONFIRMATION_MISSING"]
+    assert told == ["act", "act"]
+
+
+async def test_a_refusal_is_not_forgotten_by_the_next_restore():
+    world = await goal_run(SCRIPT)
+    await world.restore(real_runner=True)
+    again = await world.restore(real_runner=True)
+    assert (again.status.code, again.confirmation_required) == ("rejected", True)
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_an_approved_plan_counts_also_after_a_crash(approved):
+    world = await goal_run(SCRIPT, confirmation={"planApproved": approved})
+    result = await world.restore(real_runner=True)
+    assert ran(world) == (["c-A", "c-B"] if approved else [])
+    assert result.confirmation_required is not approved
+    saved = world.snapshot()["omaDesktop"]["confirmation"]
+    assert saved == ({"planApproved": True} if approved else {"missing": ["act", "act"]})
+
+
+async def test_a_gate_for_tools_decides_alone():
+    gated = {**SCRIPT, "gates": {"tool": {"*": "allow"}}}
+    world = await goal_run(gated)
+    result = await world.restore(real_runner=True)
+    assert ran(world) == ["c-A", "c-B"]
+    assert not result.confirmation_required
+
+
+async def test_tasks_a_person_wrote_are_exempt():
+    world = RunWorld(script=SCRIPT)
+    result = await world.run(*PLAN, real_runner=True)
+    assert ran(world) == ["c-A", "c-B"]
+    assert (result.status.code, result.flags, result.confirmation_required) == ("ok", (), False)
+    assert "confirmationRequired" not in result_document(result)
+
+
+async def test_a_host_may_ask_for_it_everywhere():
+    world = RunWorld(script=SCRIPT)
+    world.team = replace(world.team, gates=Gates(confirm_consequential=True))
+    result = await world.run(*PLAN, real_runner=True)
+    assert ran(world) == []
+    assert result.status.code == "rejected"
+    assert statuses(result) == {"A": "completed", "B": "completed"}
