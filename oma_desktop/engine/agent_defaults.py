@@ -46,6 +46,8 @@ def _agent(agent: AgentConfig, run_file: RunFile, base_dir: Path) -> AgentConfig
         changes["base_url"] = options.default_base_url
     if agent.tools is None and agent.tool_preset is None:
         changes["tool_preset"] = options.default_tool_preset
+    if agent.fail_on is None:
+        changes["fail_on"] = list(options.fail_on)
     cwd = agent.cwd or run_file.cwd or options.default_cwd
     if cwd is not None:
         changes["cwd"] = str(base_dir / cwd)

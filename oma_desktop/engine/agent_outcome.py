@@ -7,6 +7,7 @@ from typing import Final
 
 from oma_desktop.base.sentences import describe
 from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.hooks import HookFailed
 from oma_desktop.engine.runner_state import RunnerState
 from oma_desktop.model.checkpoint import InFlightEntry
 from oma_desktop.model.errors import (
@@ -32,6 +33,7 @@ from oma_desktop.model.result import (
 )
 
 _KINDS: Final[tuple[tuple[type[OmaError], ErrorKind], ...]] = (
+    (HookFailed, "callback"),
     (CallTimeout, "timeout"),
     (ProviderError, "provider"),
     (BudgetExceeded, "budget"),

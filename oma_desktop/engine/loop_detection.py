@@ -1,4 +1,4 @@
-"""Noticing that an agent repeats itself (engine.md 3.7). Pure counting; the runner acts on it."""
+"""Noticing that an agent repeats itself (engine.md 3.7). Counting only; the runner acts on it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,17 @@ TEXT_WARNING: Final = (
 )
 
 
+_ACTIONS: Final[dict[object, LoopAction]] = {
+    "warn": "warn",
+    "inject": "warn",
+    "terminate": "terminate",
+    "continue": "continue",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class LoopSettings:
-    """`loopDetection` of an agent with its defaults."""
+    """`loopDetection` of an agent with its defaults. `inject` is another word for `warn`."""
 
     repetitions: int = 3
     window: int = 4
@@ -37,9 +45,13 @@ class LoopSettings:
         """Read the peer's keys; nonsense values fall back to the defaults."""
         repetitions = _at_least(config.get("maxRepetitions"), 2, default=3)
         window = _at_least(config.get("loopDetectionWindow"), 1, default=4)
-        action = str(config.get("onLoopDetected", "warn"))
-        known: dict[object, LoopAction] = {"terminate": "terminate", "continue": "continue"}
-        return cls(repetitions, max(window, repetitions), known.get(action, "warn"))
+        action = read_action(config.get("onLoopDetected")) or "warn"
+        return cls(repetitions, max(window, repetitions), action)
+
+
+def read_action(word: object) -> LoopAction | None:
+    """Return the action a word stands for, None for anything else."""
+    return _ACTIONS.get(word) if isinstance(word, str) else None
 
 
 def _at_least(value: object, least: int, *, default: int) -> int:
@@ -49,12 +61,24 @@ def _at_least(value: object, least: int, *, default: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopInfo:
+    """What a loop hook is told: `detail` is the repeated call or text, `turn` counts from 1."""
+
+    kind: LoopKind
+    repetitions: int
+    detail: str
+    agent: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoopHit:
-    """A repetition: which kind, how often in a row, and what to tell the model."""
+    """A repetition: which kind, of what, how often in a row, and what to tell the model."""
 
     kind: LoopKind
     repetitions: int
     warning: str
+    detail: str
 
 
 class LoopDetector:
@@ -78,9 +102,9 @@ class LoopDetector:
         n_tools = self._count(self._tools, calls) if calls is not None else 0
         n_texts = self._count(self._texts, text) if text else 0
         if n_tools >= self._settings.repetitions:
-            return LoopHit("tool_repetition", n_tools, TOOL_WARNING)
+            return LoopHit("tool_repetition", n_tools, TOOL_WARNING, calls or "")
         if n_texts >= self._settings.repetitions:
-            return LoopHit("text_repetition", n_texts, TEXT_WARNING)
+            return LoopHit("text_repetition", n_texts, TEXT_WARNING, text)
         return None
 
     def _count(self, seen: deque[str], signature: str) -> int:

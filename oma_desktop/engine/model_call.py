@@ -1,8 +1,9 @@
-"""One streamed model call of an agent, with a deadline of its own (engine.md 3.8; DEV-22)."""
+"""The streamed model calls of an agent, each with a deadline of its own (engine.md 3.8; DEV-22)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.supervisor import Supervisor
@@ -12,9 +13,12 @@ from oma_desktop.engine.deadline import Deadline
 from oma_desktop.engine.llm.base import ModelAdapter, ModelReply, ModelRequest, TextDelta
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.grants import granted
+from oma_desktop.model.context_options import Summarize, threshold
 from oma_desktop.model.errors import BadReply, CallTimeout, OmaError
 from oma_desktop.model.message import Message
 from oma_desktop.model.team import AgentConfig
+
+REASONING_CHARS: Final = 1200
 
 
 class ModelCall:
@@ -38,21 +42,59 @@ class ModelCall:
         self._on_draft = on_draft
         self._adapter: ModelAdapter | None = None
 
-    async def ask(self, conversation: list[Message], token: CancelToken) -> ModelReply:
-        """Return one whole turn.
+    async def ask(
+        self, conversation: list[Message], token: CancelToken, *, turn: int
+    ) -> ModelReply:
+        """Return one whole turn; `turn` counts those before it.
 
         Raises CallTimeout when the call's own limit came first, BadReply when the stream ended
         without a reply, and whatever OmaError the endpoint raised.
         """
-        adapter = self._adapter = self._adapter or self._team.adapter_for(self._agent)
+        return await self._whole(self._request(conversation, turn), token, self._on_draft)
+
+    async def sum_up(self, instruction: str, text: str, token: CancelToken) -> ModelReply:
+        """Return a summary of a transcript: a call of its own, without tools (engine.md 3.9).
+
+        Its drafts are nobody's answer and are not told. Raises like `ask`.
+        """
+        agent = self._agent
+        strategy = agent.context_strategy
+        named = strategy.summary_model if isinstance(strategy, Summarize) else None
+        request = ModelRequest(
+            model=named or agent.model or "",
+            messages=[{"role": "user", "content": [{"type": "text", "text": text}]}],
+            system_prompt=instruction,
+            max_tokens=agent.max_tokens,
+            extra_body=agent.extra_body,
+            agent=agent.name,
+            task_title=self._job.task_title,
+            attempt=self._job.attempt,
+            phase="summary",
+        )
+        return await self._whole(request, token, lambda _draft: None)
+
+    @property
+    def ignores_tools_often(self) -> bool:
+        """Whether this is a local server and tools are offered (engine.md 8.5)."""
+        local = getattr(self._ready(), "is_local", False) is True
+        return local and bool(granted(self._agent, self._team.tools))
+
+    def _ready(self) -> ModelAdapter:
+        self._adapter = self._adapter or self._team.adapter_for(self._agent)
+        return self._adapter
+
+    async def _whole(
+        self, request: ModelRequest, token: CancelToken, on_draft: Callable[[TextDelta], None]
+    ) -> ModelReply:
+        adapter = self._ready()
         limit = self._agent.call_timeout_ms
         call = Deadline(token, limit_ms=limit, clock=self._clock, supervisor=self._supervisor)
         reply: ModelReply | None = None
         with call as call_token:
             try:
-                async for event in adapter.stream(self._request(conversation), call_token):
+                async for event in adapter.stream(request, call_token):
                     if isinstance(event, TextDelta):
-                        self._on_draft(event)
+                        on_draft(event)
                     else:
                         reply = event
             except OmaError:
@@ -65,8 +107,12 @@ class ModelCall:
             raise BadReply("MODEL_REPLY_MISSING", agent=self._agent.name, provider=adapter.name)
         return reply
 
-    def _request(self, conversation: list[Message]) -> ModelRequest:
+    def _request(self, conversation: list[Message], turn: int) -> ModelRequest:
         agent = self._agent
+        as_text = bool(agent.preserve_reasoning_as_text)
+        shorten = (
+            as_text if agent.compress_reasoning_text is None else agent.compress_reasoning_text
+        )
         return ModelRequest(
             model=agent.model or "",
             messages=list(conversation),
@@ -84,6 +130,9 @@ class ModelCall:
             agent=agent.name,
             task_title=self._job.task_title,
             attempt=self._job.attempt,
+            turn=turn,
+            reasoning_as_text=as_text,
+            reasoning_chars=threshold(shorten, default=REASONING_CHARS),
         )
 
 

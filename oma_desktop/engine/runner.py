@@ -1,7 +1,7 @@
 """The agent's turn loop: model, tools, boundaries, resume by phase (engine.md 3.2, 3.4, 3.13).
 
 One path, always streaming (DEV-07, DEV-22): drafts go to the bus, only whole turns enter the
-conversation. Nothing a model, tool or gate does wrong is raised out of `run`: it ends in the
+conversation. Nothing a model, tool, gate or hook does wrong is raised out of `run`: it ends in the
 result.
 """
 
@@ -18,25 +18,38 @@ from oma_desktop.engine.agent_outcome import error_info, failed, result_of, stop
 from oma_desktop.engine.boundaries import Boundary
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.context.control import ContextControl
 from oma_desktop.engine.deadline import Deadline
-from oma_desktop.engine.loop_detection import LoopDetector, LoopHit, LoopSettings
+from oma_desktop.engine.hooks import NO_HOOKS, HookCalls
+from oma_desktop.engine.llm.base import ModelReply, TextDelta
+from oma_desktop.engine.loop_detection import LoopInfo
+from oma_desktop.engine.loop_watch import LoopWatch
 from oma_desktop.engine.model_call import ModelCall
 from oma_desktop.engine.runner_state import RunnerState, text_of
+from oma_desktop.engine.stream import AgentStream
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tool_round import ToolRound
 from oma_desktop.engine.tools.ids import normalise
 from oma_desktop.engine.tools.pipeline import CallSite, ToolPipeline
+from oma_desktop.engine.tools.race import Race
 from oma_desktop.model.checkpoint import InFlightEntry
 from oma_desktop.model.errors import BudgetExceeded, EngineError, OmaError
 from oma_desktop.model.message import Message, ToolUseBlock
 from oma_desktop.model.result import AgentRunResult, RunStatus, add_usage
-from oma_desktop.model.team import AgentConfig
+from oma_desktop.model.team import AgentConfig, FailOn
 
 
 class StructuredOutputInvalid(EngineError):
     """STRUCTURED_OUTPUT_VALIDATION_FAILED: the answer does not fit the schema, even repaired.
 
     Facts: `agent`, `problem`.
+    """
+
+
+class RunnerLimit(EngineError):
+    """MAX_TURNS_REACHED or OUTPUT_TRUNCATED, where the agent counts it as a failure (DEV-18).
+
+    Facts: `agent`.
     """
 
 
@@ -70,7 +83,6 @@ class AgentRunner:
         )
         self._saved: InFlightEntry | None = job.resume
         self._warnings: list[str] = []
-        self._detector = self._make_detector()
         self._suspended = False
         self._structured: structured_output.Judged | None = None
         self._deadline = Deadline(
@@ -83,7 +95,16 @@ class AgentRunner:
             team=team,
             clock=clock,
             supervisor=supervisor,
-            on_draft=lambda draft: self._emit("text_delta", text=draft.text, kind=draft.kind),
+            on_draft=self._draft,
+        )
+        self._stream = AgentStream(team.on_agent_stream, agent=agent.name, task=job.task_id)
+        self._hooks = team.hooks.get(agent.name, NO_HOOKS)
+        self._calls = HookCalls(Race(supervisor=supervisor, clock=clock), self._token)
+        self._context = ContextControl(
+            agent, custom=self._hooks.compress, call=self._calls, ask=self._sum_up
+        )
+        self._loops = LoopWatch(
+            agent, self._state, on_loop=self._hooks.on_loop, call=self._calls, tell=self._tell_loop
         )
         pipeline = ToolPipeline(
             CallSite(agent, job.run_id, job.task_id, job.before_tool, job.delegate),
@@ -102,6 +123,7 @@ class AgentRunner:
             token=self._token,
             save=self._save,
             emit=self._emit,
+            on_result=lambda block: self._stream.tell("tool_result", block),
             run_masked=job.run_masked if job.resume is not None else None,
         )
 
@@ -110,12 +132,31 @@ class AgentRunner:
 
         Raises only what is a defect of the program, and asyncio's own cancellation.
         """
-        with self._deadline:
-            try:
-                await self._loop()
-            except OmaError as error:
-                return self._failure(error)
-            return self._result()
+        with self._stream:
+            with self._deadline:
+                try:
+                    await self._begin()
+                    await self._loop()
+                    result = await self._after(self._result())
+                except OmaError as error:
+                    result = self._failure(error)
+            self._stream.end(result)
+            return result
+
+    async def _begin(self) -> None:
+        """`beforeRun` changes what a run begins with; a resumed run has begun (engine.md 3.11)."""
+        if self._job.resume is None and not self._token.stopped:
+            state = self._state
+            state.conversation = await self._calls.before(
+                self._hooks, self._agent, state.conversation
+            )
+
+    async def _after(self, result: AgentRunResult) -> AgentRunResult:
+        """`afterRun` sees what was not raised, suspended or stopped; a stop meanwhile wins."""
+        if not (result.success or result.budget_exceeded) or self._token.aborted:
+            return result
+        result = await self._calls.after(self._hooks, result)
+        return self._stopped(result) if self._token.aborted else result
 
     # -- the loop -------------------------------------------------------------------------------
 
@@ -143,7 +184,7 @@ class AgentRunner:
             await self._complete(Boundary.TERMINATED)
             return False
         if self._state.turns >= self._turn_limit():
-            self._warn("MAX_TURNS_REACHED")
+            self._limit("MAX_TURNS_REACHED")
             return False
         return True
 
@@ -158,28 +199,31 @@ class AgentRunner:
         return structured_output.was_repaired(last)
 
     async def _turn(self) -> None:
-        """Steps 7 to 12: one model turn and what follows from it."""
-        self._emit("model_call", turn=self._state.turns, attempt=self._job.attempt)
-        reply = await self._model.ask(self._state.conversation, self._token)
+        """Steps 5 to 12: one model turn and what follows from it."""
+        state = self._state
+        state.conversation = await self._context.before_call(state.conversation, turns=state.turns)
+        self._check_budget()
+        if state.budget_exceeded:
+            await self._complete(Boundary.TERMINATED)
+            return
+        self._emit("model_call", turn=state.turns, attempt=self._job.attempt)
+        reply = await self._model.ask(state.conversation, self._token, turn=state.turns)
         content, unusable = normalise(reply.content, reply.invalid_arguments, new_id=self._new_id)
         turn: Message = {"role": "assistant", "content": content}
-        state = self._state
         state.append(turn)
         state.turns += 1
-        if reply.usage is None:
-            self._warn("USAGE_UNKNOWN")
-        else:
-            state.usage = add_usage(state.usage, reply.usage)
+        self._count(reply)
         state.final_output = text_of(turn)
         self._check_budget()
         calls: list[ToolUseBlock] = [b for b in content if b["type"] == "tool_use"]
-        if not calls and reply.stop_reason == "max_tokens":
-            self._warn("OUTPUT_TRUNCATED")
-        warning, ended = self._look_for_loop(turn)
+        self._look_at(reply, calls)
+        warning, ended = await self._loops.look(turn)
         if ended:
             state.close_open_calls()
             await self._complete(Boundary.TERMINATED)
         elif calls:
+            for call in calls:
+                self._stream.tell("tool_use", call)
             state.open_round(calls, warning)
             self._round.refuse_unusable(unusable)
             await self._save(Boundary.TOOLS_REQUESTED)
@@ -189,6 +233,28 @@ class AgentRunner:
         else:
             state.say(warning)
             await self._save(Boundary.LOOP_WARNED)
+
+    def _count(self, reply: ModelReply) -> None:
+        if reply.usage is None:
+            self._warn("USAGE_UNKNOWN")
+        else:
+            self._state.usage = add_usage(self._state.usage, reply.usage)
+
+    def _look_at(self, reply: ModelReply, calls: list[ToolUseBlock]) -> None:
+        """What a person should know about an answer without calls."""
+        if calls:
+            return
+        if self._state.turns == 1 and self._model.ignores_tools_often:
+            self._warn("TOOLS_NOT_USED")
+        if reply.stop_reason == "max_tokens":
+            self._limit("OUTPUT_TRUNCATED")
+
+    async def _sum_up(self, instruction: str, text: str) -> str:
+        """The summary of a transcript, counted like any other call (engine.md 3.9)."""
+        self._emit("model_call", turn=self._state.turns, attempt=self._job.attempt, phase="summary")
+        reply = await self._model.sum_up(instruction, text, self._token)
+        self._count(reply)
+        return text_of({"role": "assistant", "content": reply.content})
 
     async def _tools(self) -> bool:
         """Steps 3.4: run the open round; False leaves the loop with the round still open."""
@@ -209,30 +275,6 @@ class AgentRunner:
 
     # -- what is looked at after a turn ---------------------------------------------------------
 
-    def _make_detector(self) -> LoopDetector | None:
-        config = self._agent.loop_detection
-        if config is None:
-            return None
-        history = self._state.conversation
-        return LoopDetector(LoopSettings.from_json(config), history)
-
-    def _look_for_loop(self, turn: Message) -> tuple[str | None, bool]:
-        """Return (warning to add, whether to end here)."""
-        hit = self._detector.see(turn) if self._detector is not None else None
-        action = LoopSettings.from_json(self._agent.loop_detection or {}).action
-        if hit is None or action == "continue":
-            self._state.loop_warned = False
-            return None, False
-        self._emit_loop(hit)
-        if action == "terminate" or self._state.loop_warned:
-            self._state.loop_detected = True
-            return None, True
-        self._state.loop_warned = True
-        return hit.warning, False
-
-    def _emit_loop(self, hit: LoopHit) -> None:
-        self._emit("loop_detected", kind=hit.kind, repetitions=hit.repetitions)
-
     def _check_budget(self) -> None:
         """Strictly more than the limit counts (engine.md 3.8); the round still gets its results."""
         budget = self._agent.max_token_budget
@@ -241,6 +283,15 @@ class AgentRunner:
             return
         state.budget_exceeded = True
         self._emit("budget_exceeded", used=state.tokens(), budget=budget)
+        self._stream.tell("budget_exceeded", self._over_budget())
+
+    def _over_budget(self) -> BudgetExceeded:
+        return BudgetExceeded(
+            "TOKEN_BUDGET_EXCEEDED",
+            agent=self._agent.name,
+            used=self._state.tokens(),
+            budget=self._agent.max_token_budget,
+        )
 
     async def _final_answer_is_bad(self) -> bool:
         """Judge structured output; True when a repair was asked for and the loop goes on."""
@@ -275,6 +326,20 @@ class AgentRunner:
     def _emit(self, type_: str, **data: object) -> None:
         self._bus.emit(type_, agent=self._agent.name, task=self._job.task_id or None, data=data)
 
+    def _draft(self, draft: TextDelta) -> None:
+        self._emit("text_delta", text=draft.text, kind=draft.kind)
+        self._stream.tell(draft.kind, draft.text)
+
+    def _tell_loop(self, info: LoopInfo) -> None:
+        self._emit("loop_detected", kind=info.kind, repetitions=info.repetitions)
+        self._stream.tell("loop_detected", info)
+
+    def _limit(self, code: FailOn) -> None:
+        """A limit was hit: a warning, or a failure where the agent says so (DEV-18)."""
+        self._warn(code)
+        if code in (self._agent.fail_on or ()):
+            raise RunnerLimit(code, agent=self._agent.name)
+
     def _warn(self, code: str) -> None:
         if code not in self._warnings:
             self._warnings.append(code)
@@ -296,11 +361,7 @@ class AgentRunner:
         if self._token.aborted:
             return self._stopped(whole)
         if state.budget_exceeded:
-            budget = self._agent.max_token_budget
-            error = BudgetExceeded(
-                "TOKEN_BUDGET_EXCEEDED", agent=self._agent.name, used=state.tokens(), budget=budget
-            )
-            return failed(whole, error)
+            return failed(whole, self._over_budget())
         return self._judged(whole)
 
     def _judged(self, whole: AgentRunResult) -> AgentRunResult:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from oma_desktop.engine.boundaries import Boundaries
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.hooks import AgentHooks
 from oma_desktop.engine.llm.base import ModelAdapter
+from oma_desktop.engine.stream import OnAgentStream
 from oma_desktop.engine.tools.gate import GateCall, Gates
 from oma_desktop.engine.tools.registry import Delegate, ToolRegistry
 from oma_desktop.model.checkpoint import InFlightEntry
@@ -20,7 +22,8 @@ class Team:
     """The runtime wiring of one team.
 
     `adapter_for` returns the model endpoint of an agent and may raise OmaError when it is not
-    usable. Credentials live behind it, never in here.
+    usable. Credentials live behind it, never in here. `hooks` are by agent name. `on_agent_stream`
+    hears every agent, also delegated ones, as it speaks; it must be quick and cannot fail a run.
     """
 
     config: TeamConfig
@@ -28,6 +31,8 @@ class Team:
     adapter_for: Callable[[AgentConfig], ModelAdapter]
     gates: Gates = field(default_factory=Gates)
     max_parallel_tool_calls: int = 4
+    hooks: Mapping[str, AgentHooks] = field(default_factory=dict)
+    on_agent_stream: OnAgentStream | None = None
 
     def agent(self, name: str) -> AgentConfig | None:
         """Return the agent's description, or None when the roster has no such name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from oma_desktop.engine.boundaries import Boundaries, Boundary
@@ -17,7 +17,7 @@ from oma_desktop.model.approval import ApprovalRequest
 from oma_desktop.model.checkpoint import PendingToolCall, ToolCommit
 from oma_desktop.model.errors import AtomicStoreRequired
 from oma_desktop.model.masked import is_masked
-from oma_desktop.model.message import ToolUseBlock
+from oma_desktop.model.message import ToolResultBlock, ToolUseBlock
 
 
 class Save(Protocol):
@@ -42,6 +42,7 @@ class ToolRound:
     Invariants: a committed call never runs again; a call waiting for a decision does not run; one
     failing sibling neither stops nor hides the others (they drain, then the error is raised).
 
+    `on_result` hears every result when the round closes, replayed ones too (engine.md 1.11).
     `run_masked` is for a round that comes from a file: calls whose input holds `[redacted]` run
     only when named there; None: no such limit. Rounds after it have inputs fresh from the model.
     """
@@ -55,6 +56,7 @@ class ToolRound:
         token: CancelToken,
         save: Save,
         emit: Emit,
+        on_result: Callable[[ToolResultBlock], None],
         run_masked: frozenset[str] | None = None,
     ) -> None:
         self._state = state
@@ -63,6 +65,7 @@ class ToolRound:
         self._token = token
         self._save = save
         self._emit = emit
+        self._on_result = on_result
         self._run_masked = run_masked
         self._requesting = asyncio.Lock()
         self.suspended = False
@@ -96,6 +99,7 @@ class ToolRound:
             self._run_masked = None
             for block in self._state.close_round():
                 self._emit("tool_result", toolCallId=block["tool_use_id"])
+                self._on_result(block)
             return True
         if not self._token.aborted:
             self.suspended = True
@@ -109,7 +113,7 @@ class ToolRound:
             self._emit("warning", code="RESUME_INPUT_MASKED", toolCallId=call["id"])
             await self._commit(index, _refused(call, _MASKED.format(tool=call["name"])), ran=False)
             return
-        nth = occurrence(call["id"], self._state.conversation)
+        nth = self._occurrence(call["id"])
         end = await self._pipeline.execute(pending, occurrence=nth)
         commit: ToolCommit | None = None
         if isinstance(end, MustWait):
@@ -118,6 +122,12 @@ class ToolRound:
             commit = end.commit
         if commit is not None:
             await self._commit(index, commit, ran=isinstance(end, Finished) and end.ran)
+
+    def _occurrence(self, call_id: str) -> int:
+        """Counted in both views: one may begin earlier, the other may have lost turns (3.9)."""
+        return max(
+            occurrence(call_id, self._state.conversation), occurrence(call_id, self._state.messages)
+        )
 
     def _is_masked(self, pending: PendingToolCall) -> bool:
         """Whether nobody can know what this call would do: its saved input is masked, and neither

@@ -46,9 +46,3 @@ def _wishes_of_agent(agent: AgentConfig, where: str) -> Iterator[tuple[str, str]
         yield "RUNFILE_NEEDS_BACKEND", f"{where}.backend"
     if agent.egress_policy is not None:
         yield "RUNFILE_NEEDS_EGRESS", f"{where}.egressPolicy"
-    if agent.context_strategy is not None:
-        yield "RUNFILE_NEEDS_CONTEXT", f"{where}.contextStrategy"
-    if agent.compress_tool_results:
-        yield "RUNFILE_NEEDS_CONTEXT", f"{where}.compressToolResults"
-    if agent.preserve_reasoning_as_text:
-        yield "RUNFILE_NEEDS_CONTEXT", f"{where}.preserveReasoningAsText"

@@ -102,6 +102,13 @@ def _problem(detail: Any, path: Path, model: type[BaseModel]) -> Problem:  # noq
         return problem("RUNFILE_WRONG_TYPE", path, name=key, expected=_TYPES[kind])
     if kind == "literal_error":
         return problem("RUNFILE_NOT_ONE_OF", path, name=key, expected=context["expected"])
+    if kind == "union_tag_invalid":
+        name = context["discriminator"].strip("'")
+        expected = context["expected_tags"]
+        return problem("RUNFILE_NOT_ONE_OF", (*path, name), name=name, expected=expected)
+    if kind == "union_tag_not_found":
+        name = context["discriminator"].strip("'")
+        return problem("RUNFILE_MISSING_KEY", (*path, name), name=name)
     if kind == "string_too_short":
         return problem("RUNFILE_EMPTY", path, name=key)
     if kind in _LIMITS:
@@ -115,8 +122,14 @@ def known_keys(model: type[BaseModel], loc: Iterable[int | str]) -> list[str]:
     models: list[type] = [model]
     for step in loc:
         inside = [found for each in models for found in _models_at(each, step)]
-        models = inside or models  # an index, a free name or a kind: the models stay
+        chosen = [each for each in models if _is_kind(each, step)]
+        models = inside or chosen or models  # an index or a free name: the models stay
     return [key for each in models for key in _fields(each)]
+
+
+def _is_kind(model: type, step: int | str) -> bool:
+    """Whether a step is not a key but the `type` that chose this model among others."""
+    return step in get_args(_fields(model).get("type"))
 
 
 def _fields(model: type) -> dict[str, object]:

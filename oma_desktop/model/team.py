@@ -12,16 +12,26 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from oma_desktop.model.checkpoint import TaskRequires
+from oma_desktop.model.context_options import CallableName, ContextStrategy, Threshold
 from oma_desktop.model.described import Described as Described  # noqa: PLC0414 - re-exported
 from oma_desktop.model.described import Text as Text  # noqa: PLC0414 - re-exported
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.verify import Verify
 
 BUILTIN_TOOLS = ("bash", "file_read", "file_write", "file_edit", "grep", "glob")
+FailOn = Literal["MAX_TURNS_REACHED", "OUTPUT_TRUNCATED"]
 
 
 class AgentConfig(Described):
-    """One agent, the JSON-able part. No secrets: keys come from elsewhere."""
+    """One agent, the JSON-able part. No secrets: keys come from elsewhere.
+
+    `failOn` names warnings that make its run a failure (DEV-18); left out, the orchestrator's.
+    `beforeRun`, `afterRun` and `loopDetection.onLoopDetected` may name a Python function,
+    `module:function`. `history` seeds conversations with the agent, never tasks.
+    `compressToolResults` replaces results the model has answered (default: from 500 characters on),
+    `preserveReasoningAsText` sends reasoning back as text to models that take no other, shortened
+    by `compressReasoningText` (default with it: from 1,200 characters on).
+    """
 
     name: Annotated[str, Field(min_length=1, max_length=128)]
     description: str | None = None
@@ -59,11 +69,14 @@ class AgentConfig(Described):
     history: list[JsonObject] | None = None
     backend: JsonObject | None = None
     egress_policy: JsonObject | None = None
-    context_strategy: JsonObject | None = None
+    context_strategy: ContextStrategy | None = None
     thinking: JsonObject | None = None
-    compress_tool_results: bool | JsonObject | None = None
+    compress_tool_results: bool | Threshold | None = None
     preserve_reasoning_as_text: bool | None = None
-    compress_reasoning_text: bool | JsonObject | None = None
+    compress_reasoning_text: bool | Threshold | None = None
+    fail_on: list[FailOn] | None = None
+    before_run: CallableName | None = None
+    after_run: CallableName | None = None
 
 
 class TaskSpec(Described):
@@ -109,7 +122,10 @@ class SchedulingWeights(Described):
 
 
 class OrchestratorOptions(Described):
-    """Options of the orchestrator, the JSON-able part."""
+    """Options of the orchestrator, the JSON-able part.
+
+    `failOn` names warnings that make a task a failure, for agents that say nothing (DEV-18).
+    """
 
     max_concurrency: Annotated[int, Field(ge=1)] = 5
     scheduling_strategy: Literal[
@@ -128,4 +144,5 @@ class OrchestratorOptions(Described):
     execution_routing: JsonObject | None = None
     max_delegation_depth: Annotated[int, Field(ge=0)] = 3
     max_cost_budget: float | None = None
+    fail_on: list[FailOn] = []
     egress_policy: JsonObject | None = None

@@ -55,6 +55,16 @@ SENTENCES: dict[str, Sentence] = {
         N_("What was received is taken as the answer."),
         N_("Raise maxTokens if the end matters."),
     ),
+    "TOOLS_NOT_USED": Sentence(
+        N_("The model of an agent was offered tools and answered without using one."),
+        N_("Its answer is kept as it is."),
+        N_("If it should have used one, check whether the local model can call tools."),
+    ),
+    "HOOK_FAILED": Sentence(
+        N_("The function for “{hook}” failed ({problem}: {found})."),
+        N_("The saved steps of the task are kept."),
+        N_("Correct the function, then restore and try failed tasks again."),
+    ),
     "USAGE_UNKNOWN": Sentence(
         N_("A model call reported no token usage."),
         N_("Its tokens are missing from all totals and budgets."),

@@ -13,7 +13,12 @@ from oma_desktop.model.message import ContentBlock, Message, TokenUsage, ToolDef
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One turn. `task_title`, `agent` and `attempt` are for scripted models and logs only."""
+    """One turn. `task_title`, `agent`, `attempt`, `turn`, `phase`: for scripted models and logs.
+
+    `turn` counts the turns before this one, also those no longer in `messages`; `summary` is a call
+    that sums up a conversation (engine.md 3.9). With `reasoning_as_text` reasoning the wire has no
+    place for is sent as text, shortened from `reasoning_chars` characters on.
+    """
 
     model: str
     messages: list[Message]
@@ -31,6 +36,10 @@ class ModelRequest:
     agent: str = ""
     task_title: str = ""
     attempt: int = 1
+    turn: int = 0
+    phase: Literal["turn", "summary"] = "turn"
+    reasoning_as_text: bool = False
+    reasoning_chars: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,8 @@ class ModelAdapter(Protocol):
     Raises a ProviderError (kind, status, retryable, retry_after_s as facts) when there is no clean
     end; partial text is lost with it. Retries happen inside, and never after the first streamed
     byte. When `token.aborted` the connection is closed and asyncio.CancelledError is NOT used:
-    ProviderError("LLM_CALL_ABORTED") is raised.
+    ProviderError("LLM_CALL_ABORTED") is raised. An adapter may have `is_local` True: a server on
+    the own machine or network, whose models often cannot call tools (engine.md 8.5).
     """
 
     name: str

@@ -7,6 +7,7 @@ Nothing is repeated here and no meaning is given to the bytes. Redirects are ref
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -100,6 +101,15 @@ class HttpEndpoint:
     def origin(self) -> str:
         """Scheme, host and port: what an operator must know before a run."""
         return str(self._base.copy_with(raw_path=b"/")).removesuffix("/")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is on this machine or in a private network, judged by its name."""
+        host = self._base.host
+        try:
+            return ipaddress.ip_address(host).is_private
+        except ValueError:
+            return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
 
     def _made(self) -> httpx.AsyncClient:
         headers = {

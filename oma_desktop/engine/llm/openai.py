@@ -75,6 +75,11 @@ class OpenAIChatAdapter(ModelAdapter):
         """Where requests go: scheme, host and port."""
         return self._http.origin
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is one's own (see ModelAdapter)."""
+        return self._http.is_local
+
     @override
     async def stream(
         self, request: ModelRequest, token: CancelToken

@@ -97,12 +97,12 @@ def _messages(request: ModelRequest, echo: str | None) -> Iterator[JsonObject]:
         echo = None
     for message in request.messages:
         if message["role"] == "assistant":
-            yield from _assistant(message, echo)
+            yield from _assistant(message, echo, request)
         else:
             yield from _user(message)
 
 
-def _assistant(message: Message, echo: str | None) -> Iterator[JsonObject]:
+def _assistant(message: Message, echo: str | None, request: ModelRequest) -> Iterator[JsonObject]:
     """Nothing is sent for a message with neither text nor calls: the wire cannot hold it."""
     texts: list[str] = []
     calls: list[JsonValue] = []
@@ -115,6 +115,8 @@ def _assistant(message: Message, echo: str | None) -> Iterator[JsonObject]:
             calls.append({"id": block["id"], "type": "function", "function": function})
         elif block["type"] == "reasoning" and echo and block.get("provenance") == echo:
             thoughts.append(block["text"])
+        elif block["type"] == "reasoning" and request.reasoning_as_text and block["text"]:
+            texts.append(_thinking(block["text"], request.reasoning_chars))
     text = "".join(texts)
     if not text and not calls:
         return
@@ -124,6 +126,14 @@ def _assistant(message: Message, echo: str | None) -> Iterator[JsonObject]:
     if calls:
         wire["tool_calls"] = calls
     yield wire
+
+
+def _thinking(text: str, limit: int | None) -> str:
+    """Reasoning as text before what was said; a long one keeps its beginning and its end."""
+    if limit is not None and len(text) > limit:
+        head, tail = text[: limit * 7 // 10], text[len(text) - limit * 3 // 10 :]
+        text = f"{head}\n[... {len(text) - len(head) - len(tail)} characters left out ...]\n{tail}"
+    return f"<thinking>\n{text}\n</thinking>\n"
 
 
 def _user(message: Message) -> Iterator[JsonObject]:

@@ -53,7 +53,7 @@ class ScriptedAdapter(ModelAdapter):
         Raises Refused SCRIPT_REPLY_MISSING when the file has nothing for this task, and the
         scripted error where the script wants one.
         """
-        reply = self._find(request)
+        reply = self._summary(request) if request.phase == "summary" else self._find(request)
         await self._wait(reply.delay_ms, token)
         if reply.error is not None:
             raise _error(reply.error)
@@ -86,7 +86,8 @@ class ScriptedAdapter(ModelAdapter):
                     turns = found.attempts[min(request.attempt, len(found.attempts)) - 1]
                 if turns:
                     turns = cast("list[ScriptedReply]", turns)
-                    return turns[min(turn_of(request.messages), len(turns) - 1)]
+                    number = max(turn_of(request.messages), request.turn)
+                    return turns[min(number, len(turns) - 1)]
         raise Refused(
             "SCRIPT_REPLY_MISSING",
             agent=request.agent,
@@ -94,6 +95,13 @@ class ScriptedAdapter(ModelAdapter):
             provider=self.name,
             retryable=False,
         )
+
+    def _summary(self, request: ModelRequest) -> ScriptedReply:
+        """A script may say how it sums up (`@summary`); it need not."""
+        found = self._script.replies.get("@summary")
+        if isinstance(found, list) and found:
+            return found[0]
+        return ScriptedReply(text=f"A scripted summary for {request.task_title}.")
 
     async def _wait(self, delay_ms: float, token: CancelToken) -> None:
         left = delay_ms / 1000 * self._speed

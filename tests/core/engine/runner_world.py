@@ -77,7 +77,7 @@ def problem(message="boom", status=500):
 
 
 class FakeModel:
-    """Plays turns by number of assistant messages; records every request.
+    """Plays turns by their number; records every request. `summary` answers summary calls.
 
     A turn may be a ModelReply, an OmaError, or a coroutine function (request, token) -> either.
     """
@@ -87,11 +87,14 @@ class FakeModel:
     def __init__(self, *turns):
         self.turns = turns
         self.requests = []
+        self.summary = say("in short", usage=(7, 3))
 
     async def stream(self, request, token):
         self.requests.append(request)
-        index = sum(1 for m in request.messages if m["role"] == "assistant")
+        index = max(request.turn, sum(1 for m in request.messages if m["role"] == "assistant"))
         turn = self.turns[min(index, len(self.turns) - 1)]
+        if request.phase == "summary":
+            turn = self.summary
         if callable(turn):
             turn = await turn(request, token)
         await asyncio.sleep(0)
@@ -100,8 +103,8 @@ class FakeModel:
         if turn is None:
             return
         for block in turn.content:
-            if block["type"] == "text":
-                yield TextDelta(block["text"])
+            if block["type"] in {"text", "reasoning"}:
+                yield TextDelta(block["text"], block["type"])
         yield turn
 
     async def close(self):
@@ -164,7 +167,16 @@ class World:
     """Everything one runner needs; `run` drives it to its end in virtual time."""
 
     def __init__(
-        self, *turns, tools=(), gate=None, gate_limit_s=None, parallel=4, confirm=False, **agent
+        self,
+        *turns,
+        tools=(),
+        gate=None,
+        gate_limit_s=None,
+        parallel=4,
+        confirm=False,
+        hooks=None,
+        on_stream=None,
+        **agent,
     ):
         self.clock = VirtualClock()
         self.bus = EventBus()
@@ -179,6 +191,8 @@ class World:
             adapter_for=lambda _agent: self.model,
             gates=Gates(tool=gate, tool_limit_s=gate_limit_s, confirm_consequential=confirm),
             max_parallel_tool_calls=parallel,
+            hooks={"w": hooks} if hooks is not None else {},
+            on_agent_stream=on_stream,
         )
         self.ledger = Ledger()
         self.token = CancelToken()
@@ -220,6 +234,7 @@ class World:
         task = supervisor.spawn(self.runner(supervisor, **job).run(), name="runner")
         await drive(task, self.clock)
         then()
+        await asyncio.sleep(0)  # the supervisor is told of its end one turn of the loop later
         assert supervisor.names == [], "work goes on after the runner has returned"
         assert self.token._listeners == []
         await supervisor.close()

@@ -88,7 +88,7 @@ async def test_drafts_are_told_but_only_whole_turns_enter_the_conversation():
     assert broken.ledger.saves == []
 
 
-async def test_a_model_failure_is_a_result_with_the_facts_and_the_usage_so_far_dev09():
+async def test_dev_09_a_model_failure_is_a_result_with_the_facts_and_the_usage_so_far():
     world = World(say("looking", *TWO), problem("no", 400), tools=[Probe().spec()])
     result = await world.run()
     assert not result.success
@@ -113,7 +113,7 @@ async def test_error_messages_are_cut_to_1024():
     assert len(result.status.message) == 256
 
 
-async def test_turn_limit_is_a_success_with_a_warning_and_is_not_saved_dev18():
+async def test_dev_18_turn_limit_is_a_success_with_a_warning_and_is_not_saved():
     world = World(say("try", TWO[0]), say("again", TWO[0]), tools=[Probe().spec()], maxTurns=2)
     result = await world.run()
     assert (result.success, result.output) == (True, "again")
@@ -123,7 +123,7 @@ async def test_turn_limit_is_a_success_with_a_warning_and_is_not_saved_dev18():
     assert {"code": "MAX_TURNS_REACHED"} in world.of("warning")
 
 
-async def test_a_cut_answer_is_a_success_with_a_warning_dev18():
+async def test_dev_18_a_cut_answer_is_a_success_with_a_warning():
     result = await World(say("half", stop="max_tokens")).run()
     assert (result.success, result.warnings) == (True, ("OUTPUT_TRUNCATED",))
 
@@ -134,7 +134,7 @@ async def test_missing_usage_is_said_not_guessed():
     assert result.token_usage == {"input_tokens": 0, "output_tokens": 0}
 
 
-async def test_budget_hit_in_a_tool_turn_still_appends_the_results_idea50():
+async def test_idea_50_budget_hit_in_a_tool_turn_still_appends_the_results():
     world = World(
         say("x", *TWO, usage=(700, 100)), say("never"), tools=[Probe().spec()], maxTokenBudget=500
     )
@@ -171,7 +171,7 @@ async def test_nested_usage_counts_once_when_the_round_closes():
 LOOP = {"maxRepetitions": 2, "loopDetectionWindow": 4}
 
 
-async def test_loop_warns_beside_the_results_then_ends_idea48():
+async def test_idea_48_loop_warns_beside_the_results_then_ends():
     call = ("c", "look", {"b": 1, "a": 2})
     turned = ("c", "look", {"a": 2, "b": 1})
     world = World(
@@ -191,7 +191,7 @@ async def test_loop_warns_beside_the_results_then_ends_idea48():
     assert results_of(result.messages[-1])[0][2], "the call that was not run is answered"
 
 
-async def test_a_turn_of_another_kind_resets_the_loop_warning_idea48():
+async def test_idea_48_a_turn_of_another_kind_resets_the_loop_warning():
     call, other = ("c", "look", {}), ("c", "look", {"x": 1})
     turns = [say("", call), say("", call), say("", other), say("", other), say("ok")]
     world = World(*turns, tools=[Probe().spec()], loopDetection=LOOP)
@@ -259,7 +259,7 @@ SCHEMA = {
 }
 
 
-async def test_one_repair_extends_the_same_state_dev08_idea49():
+async def test_dev_08_one_repair_extends_the_same_state():
     world = World(say("no"), say('```json\n{"n": 2}\n```'), outputSchema=SCHEMA)
     result = await world.run()
     assert result.structured == {"n": 2, "unit": "m"}
@@ -283,7 +283,7 @@ async def test_a_second_bad_answer_fails_for_good():
     assert result.output == "still no"
 
 
-async def test_resuming_a_completed_phase_with_a_bad_answer_asks_the_model_dev08():
+async def test_dev_08_resuming_a_completed_phase_with_a_bad_answer_asks_the_model():
     first = World(say("no"), problem(), outputSchema=SCHEMA)
     await first.run()
     state = first.ledger.saves[0][1]
@@ -308,7 +308,7 @@ async def test_a_repair_gets_its_turn_after_the_last_allowed_one():
     assert result.structured == {"n": 1, "unit": "m"}
 
 
-async def test_budget_spans_both_passes_idea49():
+async def test_idea_49_budget_spans_both_passes():
     world = World(
         say("no", usage=(60, 0)),
         say('{"n": 1}', usage=(60, 0)),
@@ -320,7 +320,7 @@ async def test_budget_spans_both_passes_idea49():
     assert not result.has_structured
 
 
-async def test_a_late_valid_answer_is_not_a_success_idea49():
+async def test_idea_49_a_late_valid_answer_is_not_a_success():
     async def late(_request, _token):
         await world.clock.sleep(9)
         return say('{"n": 1}')
@@ -330,13 +330,13 @@ async def test_a_late_valid_answer_is_not_a_success_idea49():
     assert (result.success, result.status.code, result.has_structured) == (False, "timeout", False)
 
 
-async def test_whole_run_timeout_ends_as_timeout_while_streaming_dev07():
+async def test_dev_07_whole_run_timeout_ends_as_timeout_while_streaming():
     result = await World(until_stopped, timeoutMs=5000).run()
     assert (result.success, result.aborted, result.status.code) == (False, True, "timeout")
     assert result.error_info.retryable is True
 
 
-async def test_call_timeout_is_fresh_for_every_call_idea52():
+async def test_idea_52_call_timeout_is_fresh_for_every_call():
     async def slow(_request, _token):
         await world.clock.sleep(3)
         return say("", TWO[0])
@@ -350,7 +350,7 @@ async def test_call_timeout_is_fresh_for_every_call_idea52():
     assert result.output == "done"
 
 
-async def test_call_timeout_is_not_a_caller_abort_idea52():
+async def test_idea_52_call_timeout_is_not_a_caller_abort():
     result = await World(until_stopped, callTimeoutMs=4000).run()
     assert (result.status.code, result.aborted) == ("timeout", False)
     assert (result.error_info.code, result.error_info.retryable) == ("LLM_CALL_TIMEOUT", True)
@@ -365,7 +365,7 @@ async def test_call_timeout_is_not_a_caller_abort_idea52():
     assert result.error_info.kind == "cancellation"
 
 
-async def test_a_failing_listener_does_not_touch_the_run_idea16_dev15():
+async def test_idea_16_a_commit_is_durable_before_a_listener_that_fails():
     world = World(say("", TWO[0]), say("done"), tools=[Probe().spec()])
 
     def bad(event):

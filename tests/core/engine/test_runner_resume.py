@@ -42,7 +42,7 @@ async def after_save(number, *, tools=None, turns=ROUND, gate=None):
 # -- commits ----------------------------------------------------------------------------------
 
 
-async def test_a_committed_call_is_replayed_and_never_runs_idea14():
+async def test_idea_14_a_committed_call_is_replayed_and_never_runs():
     state = await after_save(2)
     tool = Probe()
     world = World(*ROUND, tools=[tool.spec()])
@@ -54,7 +54,7 @@ async def test_a_committed_call_is_replayed_and_never_runs_idea14():
     assert len(world.of("tool_result")) == 2
 
 
-async def test_an_uncommitted_call_runs_again_with_the_same_id_idea15_idea17():
+async def test_idea_15_an_uncommitted_call_runs_again_with_the_same_id():
     state = await after_save(1)
     tool = Probe()
     world = World(*ROUND, tools=[tool.spec()])
@@ -102,7 +102,7 @@ async def test_an_error_result_is_committed_and_replayed_like_any_other():
     ]
 
 
-async def test_a_rich_result_is_committed_and_replayed_idea4_dev01():
+async def test_dev_01_a_rich_result_is_committed_and_replayed():
     parts = [
         {"type": "text", "text": "shot"},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
@@ -379,7 +379,7 @@ async def test_no_save_after_the_request_forgets_the_request():
     assert known[-1] == {("c1", "approvalRequest"), ("c2", "commit")}
 
 
-async def test_approved_runs_once_with_the_coerced_input_and_no_gate_idea39():
+async def test_idea_39_approved_runs_once_with_the_coerced_input_and_no_gate():
     world, _ = await suspended_state()
     state = decide(world.ledger.last(), "c2", "approved")
 
@@ -414,7 +414,7 @@ async def test_rejected_never_runs_and_the_model_goes_on():
     assert result.success
 
 
-async def test_an_undecided_call_stays_suspended_and_its_sibling_is_not_run_again_p14():
+async def test_p_14_an_undecided_call_stays_suspended_and_its_sibling_is_not_run_again():
     world, _ = await suspended_state()
     look, send = Probe(), Probe("send")
     again = World(say("x"), tools=[look.spec(), send.spec()], gate=ask)
@@ -436,7 +436,7 @@ REFUSING = {"type": "object", "required": ["from"]}
         pytest.param(lambda _s: [], id="tool-removed"),
     ],
 )
-async def test_a_decision_about_something_else_runs_nothing_idea40_p14(tools):
+async def test_idea_40_a_decision_about_something_else_runs_nothing(tools):
     world, _ = await suspended_state()
     state = decide(world.ledger.last(), "c2", "approved")
     send = Probe("send")
@@ -448,7 +448,7 @@ async def test_a_decision_about_something_else_runs_nothing_idea40_p14(tools):
 
 
 @pytest.mark.parametrize("tamper", ["input", "request_hash", "decision_id", "run"])
-async def test_tampered_state_is_refused_idea36(tamper):
+async def test_idea_36_tampered_state_is_refused(tamper):
     world, _ = await suspended_state()
     state = decide(world.ledger.last(), "c2", "approved")
     pending = state["pendingToolCalls"][1]
@@ -469,7 +469,7 @@ async def test_tampered_state_is_refused_idea36(tamper):
     assert {"code": "APPROVAL_STALE_DECISION", "toolCallId": "c2"} in again.of("warning")
 
 
-async def test_a_failed_request_fails_the_task_after_the_sibling_committed_dev30():
+async def test_dev_30_a_failed_request_fails_the_task_after_the_sibling_committed():
     world = World(say("go", *DEPLOY), tools=[Probe().spec(), Probe("send").spec()], gate=ask)
     world.ledger.fail_strict = True
     result = await world.run()

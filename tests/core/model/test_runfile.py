@@ -348,7 +348,6 @@ def test_any_document_is_judged_without_raising(value):
         ({"orchestrator": {"egressPolicy": {"mode": "offline"}}}, "RUNFILE_NEEDS_EGRESS"),
         ({"orchestrator": {"maxCostBudget": 1.5}}, "RUNFILE_NEEDS_COST"),
         ({"team": {"name": "t", "agents": [{"name": "a", "backend": {}}]}}, "RUNFILE_NEEDS_BACKEND"),
-        ({"team": {"name": "t", "agents": [{"name": "a", "contextStrategy": {}}]}}, "RUNFILE_NEEDS_CONTEXT"),
     ],
 )  # fmt: skip
 def test_wishes_of_later_versions_are_named(change, code):
@@ -375,3 +374,71 @@ def test_the_schema_accepts_what_we_accept():
     validator.validate({"team": TEAM, "goal": "g", "approvals": {"tools": {"bash": True}}})
     with pytest.raises(jsonschema.ValidationError):
         validator.validate({"team": TEAM, "goal": "g", "aproval": {}})
+
+
+# --- long conversations, limits, hooks -----------------------------------------------------------
+
+
+def one_agent(**more):
+    return {"team": {"name": "t", "agents": [{"name": "a", **more}]}}
+
+
+CONTEXTS = [
+    {"contextStrategy": {"type": "sliding-window", "maxTurns": 5}},
+    {"contextStrategy": {"type": "summarize", "maxTokens": 9000, "summaryModel": "small"}},
+    {"contextStrategy": {"type": "compact", "maxTokens": 9000, "preserveRecentTurns": 2}},
+    {"contextStrategy": {"type": "custom", "compress": "mine:shorten"}},
+    {"compressToolResults": True},
+    {"compressToolResults": {"minChars": 900}, "compressReasoningText": False},
+    {"preserveReasoningAsText": True, "compressReasoningText": {"minChars": 90}},
+    {"failOn": ["MAX_TURNS_REACHED", "OUTPUT_TRUNCATED"]},
+    {"beforeRun": "mine:prepare", "afterRun": "mine.hooks:finish"},
+]
+
+
+@pytest.mark.parametrize("wish", CONTEXTS)
+def test_what_an_agent_may_say_about_long_conversations_is_read_and_published(wish):
+    run = read(one_agent(**wish))
+    written = run.team.agents[0].model_dump(by_alias=True, exclude_unset=True)
+    assert written == {"name": "a", **wish}
+    jsonschema.Draft202012Validator(run_file_schema()).validate(one_agent(**wish))
+    refuse_unsupported(run)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"contextStrategy": {}},
+        {"contextStrategy": {"type": "sliding"}},
+        {"contextStrategy": {"type": "sliding-window"}},
+        {"contextStrategy": {"type": "sliding-window", "maxTurns": 0}},
+        {"contextStrategy": {"type": "summarize", "maxTurns": 3}},
+        {"contextStrategy": {"type": "custom", "compress": "no function"}},
+        {"compressToolResults": {"min": 3}},
+        {"failOn": ["SOMETHING"]},
+        {"beforeRun": "os.system"},
+    ],
+)
+def test_wrong_wishes_about_long_conversations_are_named_with_their_place(wish):
+    found = problems(one_agent(**wish))
+    key = next(iter(wish))
+    assert found
+    assert all(where.startswith(f"$.team.agents[0].{key}") for _, where in found)
+    assert all(code.startswith("RUNFILE_") for code, _ in found)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(run_file_schema()).validate(one_agent(**wish))
+
+
+def test_a_strategy_of_no_known_type_and_a_key_of_another_one_are_told_exactly():
+    assert problems(one_agent(contextStrategy={})) == [
+        ("RUNFILE_MISSING_KEY", "$.team.agents[0].contextStrategy.type")
+    ]
+    assert problems(one_agent(contextStrategy={"type": "sliding"})) == [
+        ("RUNFILE_NOT_ONE_OF", "$.team.agents[0].contextStrategy.type")
+    ]
+    wish = {"type": "summarize", "maxTokens": 1, "maxTurns": 3}
+    data = json.dumps(one_agent(contextStrategy=wish)).encode()
+    found = look_at_run_file(read_document(data, name="run.json")).problems
+    assert [(p.code, p.facts.get("nearest")) for p in found] == [
+        ("RUNFILE_UNKNOWN_KEY_NEAR", "maxTokens")
+    ]

@@ -222,3 +222,29 @@ def test_malformed_messages_are_named_before_any_io(message):
     with pytest.raises(Refused) as caught:
         sent(message)
     assert caught.value.code == "INVALID_MESSAGE"
+
+
+def test_reasoning_without_a_place_on_the_wire_may_go_as_text():
+    thought = {"type": "reasoning", "text": "hm", "provenance": "other"}
+    kept = {"reasoning_as_text": True}
+    assert sent(assistant(thought, text("so")), **kept)[0]["content"] == (
+        "<thinking>\nhm\n</thinking>\nso"
+    )
+    assert sent(assistant(thought, use("a")), **kept)[0]["content"] == (
+        "<thinking>\nhm\n</thinking>\n"
+    )
+    assert sent(assistant(thought, text("so")))[0]["content"] == "so"
+    hidden = {"type": "reasoning", "text": "", "redactedData": "opaque"}
+    assert sent(assistant(hidden, text("so")), **kept)[0]["content"] == "so"
+    long = {"type": "reasoning", "text": "a" * 70 + "b" * 100 + "c" * 30}
+    said = sent(assistant(long, text("so")), reasoning_chars=100, **kept)[0]["content"]
+    assert said == (
+        f"<thinking>\n{'a' * 70}\n[... 100 characters left out ...]\n{'c' * 30}\n</thinking>\nso"
+    )
+
+
+def test_reasoning_of_a_service_that_wants_it_back_is_not_sent_twice():
+    own = {"type": "reasoning", "text": "own", "provenance": "deepseek"}
+    work = [user(text("t")), assistant(own, use("a")), user(result("a", "x"))]
+    told = sent(*work, echo="deepseek", reasoning_as_text=True)
+    assert (told[1]["content"], told[1]["reasoning_content"]) == (None, "own")
