@@ -1,5 +1,7 @@
 """Conversations as runners make them, for property tests."""
 
+import itertools
+
 from hypothesis import strategies as st
 
 from oma_desktop.engine.context.turns import head_length, pairing_problem
@@ -64,7 +66,7 @@ def assert_sound(before, after):
     """What every strategy must keep: pairs, alternation, the first user message, the last one."""
     assert pairing_problem(after) is None
     roles = [message["role"] for message in after]
-    assert all(one != other for one, other in zip(roles, roles[1:], strict=False)), roles
+    assert all(one != other for one, other in itertools.pairwise(roles)), roles
     assert after[: head_length(before)] == before[: head_length(before)]
     assert after[-1]["role"] == "user"
     for message in after:

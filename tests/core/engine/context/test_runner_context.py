@@ -1,6 +1,7 @@
 """Context strategies inside a run: what is sent, saved, counted, resumed (engine.md 3.9, 3.13)."""
 
 import copy
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -91,7 +92,7 @@ async def test_a_window_keeps_what_did_not_change_as_the_same_objects():
 
     run.ledger = Keeping()
     await run.run()
-    for before, after in zip(saved, saved[1:], strict=False):
+    for before, after in itertools.pairwise(saved):
         old = {id(m) for m in before["conversationMessages"]}
         fresh = [m for m in after["conversationMessages"] if id(m) not in old]
         assert len(fresh) <= 3
