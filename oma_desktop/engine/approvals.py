@@ -12,6 +12,7 @@ from oma_desktop.engine.checkpointing import CheckpointWriter
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.snapshotting import frozen_entry
 from oma_desktop.model.approval import ApprovalRequest, ApprovalScope
+from oma_desktop.model.approval_forms import PLAN_BOUNDARY
 from oma_desktop.model.approval_rules import create_request, request_hash
 from oma_desktop.model.checkpoint import InFlightEntry, PendingToolCall, TaskSnapshot
 from oma_desktop.model.errors import (
@@ -69,6 +70,17 @@ class Approvals:
         """
         content: JsonObject = {"kind": "task_dispatch", "task": cast("JsonValue", task)}
         return await self._suspend("task_dispatch", task["id"], content, reason)
+
+    async def suspend_plan(
+        self, tasks: list[TaskSnapshot], reason: str | None, *, plan_only: bool
+    ) -> ApprovalRequest:
+        """Put the whole plan before a reviewer; raises as `suspend_dispatch`."""
+        content: JsonObject = {
+            "kind": "plan",
+            "continuation": "plan_only" if plan_only else "execute",
+            "tasks": cast("JsonValue", tasks),
+        }
+        return await self._suspend("plan", PLAN_BOUNDARY, content, reason)
 
     async def suspend_round(
         self, done: list[TaskSnapshot], following: list[TaskSnapshot], reason: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,8 +16,9 @@ from oma_desktop.engine.control import RunControl
 from oma_desktop.engine.identity import Ids
 from oma_desktop.engine.pool import Pool
 from oma_desktop.engine.run_state import RunState
-from oma_desktop.engine.scheduling import AgentChooser
+from oma_desktop.engine.scheduling import AgentChooser, check_requirements
 from oma_desktop.engine.team import AgentJob, Team
+from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.result import AgentRunResult
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions
 
@@ -55,5 +56,19 @@ class Attempt:
     pool: Pool
 
     async def save(self, boundary: str) -> bool:
-        """Best effort; nothing without a checkpoint. False when it failed, which was announced."""
-        return self.writer is None or await self.writer.save(boundary)
+        """Best effort. False when it failed, which was announced.
+
+        Nothing is saved without a checkpoint, while there is no task yet (DEV-31), or before a plan
+        was let through.
+        """
+        if self.writer is None or self.state.coordination.planning or not len(self.state.queue):
+            return True
+        return await self.writer.save(boundary)
+
+    def check_requirements(self, tasks: Iterable[TaskSnapshot] | None = None) -> None:
+        """Raise PlanRejected when a task can have no fitting agent (engine.md 2.6).
+
+        Looks at the queue, or at tasks that are not in it yet.
+        """
+        roster = {a.name: a for a in self.team.config.agents}
+        check_requirements(self.state.queue if tasks is None else tasks, self.chooser, roster)

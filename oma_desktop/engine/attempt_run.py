@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.ms_iso import to_ms_iso
@@ -24,7 +26,7 @@ from oma_desktop.engine.results import final_status, team_result
 from oma_desktop.engine.run_log import RunLog
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.runner import AgentRunner
-from oma_desktop.engine.scheduling import AgentChooser, check_requirements
+from oma_desktop.engine.scheduling import AgentChooser
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.confirmation import continued, flags_of
 from oma_desktop.engine.tools.grants import granted
@@ -33,7 +35,9 @@ from oma_desktop.model.result import AgentRunResult, RunStatus, TeamRunResult
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions
 from oma_desktop.store.checkpoint import Checkpoint
 
-SYNTHESIS_NOT_AVAILABLE = "SYNTHESIS_NOT_AVAILABLE"
+Opening: TypeAlias = Callable[[Attempt], Awaitable[bool]]
+Closing: TypeAlias = Callable[[Attempt], Awaitable[None]]
+
 RUN_END_NOT_SAVED = "RUN_END_NOT_SAVED"
 
 
@@ -108,18 +112,25 @@ class AttemptRun:
             pool=Pool(orchestrator.max_concurrency),
         )
 
-    async def run(self, *, must_save: bool = False) -> TeamRunResult:
+    async def run(
+        self,
+        *,
+        must_save: bool = False,
+        opening: Opening | None = None,
+        closing: Closing | None = None,
+    ) -> TeamRunResult:
         """Run to the end, a suspension or a stop. Raises what ends a run as a fault.
 
+        `opening` finds out what is to be done instead of taking the queue as it is; False from it
+        means that no task runs. `closing` works after the last task. Both may stop the run.
         `must_save`: raise WriteFailed instead of starting when the attempt cannot be saved. A
         restore needs that: until then the file says that every call of the earlier attempt is at
         rest, and a crash in an attempt the file does not know would make that a lie.
         """
-        attempt = self._attempt
         log = RunLog(self._services.bus)
         try:
-            roster = {a.name: a for a in attempt.team.config.agents}
-            check_requirements(attempt.state.queue, attempt.chooser, roster)
+            if opening is None:
+                self._attempt.check_requirements()
             self._announce("run_start")
             async with beating(
                 self._lock,
@@ -128,16 +139,22 @@ class AttemptRun:
                 supervisor=self._services.supervisor,
                 on_lost=self._lock_lost,
             ):
-                # The attempt number is durable before anything happens in its name (W26).
-                if must_save and self._writer is not None:
-                    await self._writer.save_strict("attempt_started")
-                else:
-                    await attempt.save("attempt_started")
-                await Dispatcher(attempt).run()
+                if opening is None or await opening(self._attempt):
+                    await self._work(must_save=must_save)
+                    if closing is not None:
+                        await closing(self._attempt)
                 return await self._finish(log)
         finally:
             log.close()
             self._control.close()
+
+    async def _work(self, *, must_save: bool) -> None:
+        # The attempt number is durable before anything happens in its name (W26).
+        if must_save and self._writer is not None:
+            await self._writer.save_strict("attempt_started")
+        else:
+            await self._attempt.save("attempt_started")
+        await Dispatcher(self._attempt).run()
 
     async def only_end(self, status: RunStatus, by: str) -> TeamRunResult:
         """Save that the run ended without running anything."""
@@ -148,16 +165,15 @@ class AttemptRun:
     async def _finish(self, log: RunLog) -> TeamRunResult:
         stop = self._control.stop
         status, by, error = final_status(self._state, stop)
-        if self._state.mode == "runTeam" and status.code == "ok":
-            self._state.warnings.append(SYNTHESIS_NOT_AVAILABLE)
-            self._services.bus.emit("warning", data={"code": SYNTHESIS_NOT_AVAILABLE})
         await self._save_end(status, by)
         if stop is not None and status.code != "suspended":
             self._skip_the_rest(stop)
         self._announce("run_end", status.code)
         if stop is not None and stop.raises is not None:
             raise stop.raises
-        return replace(team_result(self._state, status, error), log=log.to_json())
+        plan_only = self._state.coordination.plan_only and status.code == "ok"
+        result = team_result(self._state, status, error, plan_only=plan_only)
+        return replace(result, log=log.to_json())
 
     def _skip_the_rest(self, stop: Stop) -> None:
         """Only now, after the last save: what a stop skips stays as it was in the file (DEV-12)."""

@@ -43,6 +43,10 @@ class RunBudget:
         """The task settles now, or was held no more."""
         self._held.pop(task_id, None)
 
+    def settle_coordination(self, usage: TokenUsage) -> None:
+        """Count what the coordinator used: part of the run, no part of its tasks' numbers."""
+        self.settled = add_usage(self.settled, usage)
+
     @property
     def used(self) -> int:
         """Input plus output, settled or held."""

@@ -6,12 +6,12 @@ import asyncio
 from collections import Counter
 
 from oma_desktop.engine.attempt import Attempt
-from oma_desktop.engine.control import Stop, broken, fatal
+from oma_desktop.engine.ceiling import over_ceiling
+from oma_desktop.engine.control import broken, fatal
 from oma_desktop.engine.round_gate import Rounds
 from oma_desktop.engine.scheduling import ReadyQueue
 from oma_desktop.engine.task_work import TaskWork
 from oma_desktop.model.errors import OmaError
-from oma_desktop.model.result import ErrorInfo, RunStatus
 
 
 class Dispatcher:
@@ -38,7 +38,7 @@ class Dispatcher:
         while True:
             self.passes += 1
             self._control.looking()
-            self._check_budget()
+            over_ceiling(self._attempt)
             if self._control.stop is None:
                 self._admit()
             if self._running:
@@ -123,12 +123,3 @@ class Dispatcher:
             # A bug, reported by the supervisor. The rest drains; the last safe state stays.
             self._control.ask(broken(error))
         self._control.wake()
-
-    def _check_budget(self) -> None:
-        budget = self._state.budget
-        if budget.exceeded and self._control.stop is None:
-            facts = {"used": budget.used, "budget": budget.limit}
-            self._attempt.services.bus.emit("budget_exceeded", data=facts)
-            message = f"used={budget.used}, budget={budget.limit}"
-            info = ErrorInfo("budget", code="TOKEN_BUDGET_EXCEEDED", message=message)
-            self._control.ask(Stop(RunStatus("budget_exhausted", info.code), "budget", error=info))

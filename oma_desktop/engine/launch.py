@@ -21,7 +21,7 @@ from oma_desktop.engine.documents import naming
 from oma_desktop.engine.endpoints import Endpoint
 from oma_desktop.engine.identity import check_run_id
 from oma_desktop.engine.masking import as_asked
-from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions
+from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions, TeamRunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
 from oma_desktop.engine.run_files import Files, declared_effects, read_files, saved_key
 from oma_desktop.engine.sample import effects_beside
@@ -32,6 +32,7 @@ from oma_desktop.model.errors import Conflict, InvalidInput, NotFound, StoreErro
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
 from oma_desktop.model.result import TeamRunResult
+from oma_desktop.model.runfile import Coordinator
 from oma_desktop.store.access import Choose, OpenRun, open_run, read_only
 from oma_desktop.store.address import StoreAddress, is_database, parse_address
 from oma_desktop.store.catalog_paths import default_store_path
@@ -112,19 +113,9 @@ class Launcher:
         wiring = await self._wire(files, origin, path, bus=bus, effects=effects, needs_work=True)
         async with self._opened(path, partial(_free, path, key), wiring) as opened:
             await self._lanes.store(write_origin, path, key, origin)
-        options = RunOptions(
-            run_id=identity,
-            checkpoint=CheckpointOptions(
-                as_asked(opened.store, wanted), key=wanted.key, lock=opened.lock
-            ),
-        )
+        place = CheckpointOptions(as_asked(opened.store, wanted), key=wanted.key, lock=opened.lock)
         engine = self._engine(wiring, bus)
-
-        async def go(token: CancelToken) -> TeamRunResult:
-            now = replace(options, token=token)
-            if wiring.plan is not None:
-                return await engine.run_from_plan(wiring.team, wiring.plan, now)
-            return await engine.run_tasks(wiring.team, wiring.specs, now)
+        go = _fresh(engine, wiring, identity, place)
 
         return Prepared(path, key, identity, go, opened, wiring, self._lanes)
 
@@ -154,7 +145,9 @@ class Launcher:
         async with self._opened(store, choose, wiring) as opened:
             pass
         options = _restore_options(files, opened)
-        options = replace(options, run_id=run_id, retry_failed=retry_failed)
+        options = replace(
+            options, run_id=run_id, retry_failed=retry_failed, coordinator=wiring.coordinator
+        )
         if files.place.masked_inputs != "run":
             options = replace(options, run_masked=run_masked)
         engine = self._engine(wiring, bus)
@@ -234,6 +227,36 @@ class Launcher:
         """`<team>-<UTC yyyymmdd-hhmmss>-<4 hex>` (product.md 7), at most 128 characters."""
         tail = f"-{self._clock.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         return team[: 128 - len(tail)] + tail
+
+
+def _fresh(engine: OpenMultiAgent, wiring: Wiring, run_id: str, place: CheckpointOptions) -> Go:
+    """How the work of a run file begins: a goal is planned, tasks are run as they are.
+
+    Whoever asks to see the plan gets one, however simple the goal is.
+    """
+
+    async def reach_goal(token: CancelToken) -> TeamRunResult:
+        options = TeamRunOptions(
+            run_id=run_id,
+            checkpoint=place,
+            token=token,
+            coordinator=wiring.coordinator or Coordinator(),
+            mode="team" if wiring.team.gates.plan is not None else None,
+        )
+        return await engine.run_team(wiring.team, wiring.goal or "", options)
+
+    async def do_tasks(token: CancelToken) -> TeamRunResult:
+        options = RunOptions(run_id=run_id, checkpoint=place, token=token)
+        return await engine.run_tasks(wiring.team, wiring.specs, options)
+
+    async def replay(token: CancelToken) -> TeamRunResult:
+        assert wiring.plan is not None
+        options = RunOptions(run_id=run_id, checkpoint=place, token=token)
+        return await engine.run_from_plan(wiring.team, wiring.plan, options)
+
+    if wiring.plan is not None:
+        return replay
+    return do_tasks if wiring.goal is None else reach_goal
 
 
 def _own_places(

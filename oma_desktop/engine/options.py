@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.model.governance import Governance
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.plan import PlanArtifact
-from oma_desktop.model.team import TaskSpec
+from oma_desktop.model.runfile import Coordinator
+from oma_desktop.model.team import AgentConfig, TaskSpec
 from oma_desktop.store.memory import MemoryStore
+
+ExecutionRouter: TypeAlias = Callable[[str, Sequence[AgentConfig]], Awaitable[object]]
+"""Answers `single` or `team` for a goal and a roster; whatever else it gives is a failure."""
 
 
 class HeldLock(Protocol):
@@ -74,6 +80,22 @@ class RunAgentOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class TeamRunOptions(RunOptions):
+    """Options of `run_team` (engine.md 1.6). Its goal is an argument; `goal` is not looked at.
+
+    `coordinator` describes who plans and sums up; what it leaves open comes from the orchestrator,
+    then from the first agent. `mode` wins over every router. `plan_only`: make the plan, run none
+    of it; with mode `single` that is refused.
+    """
+
+    coordinator: Coordinator = field(default_factory=Coordinator)
+    mode: Literal["single", "team"] | None = None
+    router: ExecutionRouter | None = None
+    governance: Governance | None = None
+    plan_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreOptions:
     """Options of `restore`.
 
@@ -81,7 +103,8 @@ class RestoreOptions:
     of them may be given. `retry_failed`
     opens failed tasks again, with what failed or was skipped because of them. `run_masked` names
     the calls (ids) that may run although their saved input holds `[redacted]`: a person saw them;
-    None means all.
+    None means all. `coordinator` sums up a run of a goal again; without one its closing answer is
+    missing (engine.md 4.5).
     """
 
     checkpoint: CheckpointOptions
@@ -94,3 +117,4 @@ class RestoreOptions:
     run_masked: frozenset[str] | None = frozenset()
     specs: tuple[TaskSpec, ...] | None = None
     plan: PlanArtifact | None = None
+    coordinator: Coordinator | None = None

@@ -23,11 +23,11 @@ from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.lenient import text_at
 from oma_desktop.model.message import TokenUsage
-from oma_desktop.model.own_facts import unsure_calls
+from oma_desktop.model.own_facts import answer_of, unsure_calls
 from oma_desktop.model.result import RunIdentity, no_usage
 
 _KNOWN: Final = frozenset(CheckpointSnapshot.__annotations__)
-_OWN_LIVE: Final = frozenset(("usage", "end", "retries", "unsure", "verify"))
+_OWN_LIVE: Final = frozenset(("usage", "end", "retries", "unsure", "verify", "answer"))
 
 
 def refuse_missing_agents(snapshot: CheckpointSnapshot, agents: Collection[str]) -> None:
@@ -86,6 +86,8 @@ def revive(
         snapshot_extra=cast("JsonObject", {k: v for k, v in snapshot.items() if k not in _KNOWN}),
         queue_extra=snapshot["queue"],
     )
+    if queue.complete:  # whatever runs from now on, the answer of before no longer fits
+        state.coordination.answer = answer_of(own)
     state.carried = {t["id"]: carried_task(t) for t in saved_tasks if t["id"] in entries}
     return state
 

@@ -24,6 +24,9 @@ from oma_desktop.model.result import (
 TOO_LATE = frozenset(("operator", "time limit"))
 """A stop by these changes nothing when it came after the last task was done."""
 
+STOPPED_BEFORE_PLAN = "STOPPED_BEFORE_PLAN"
+"""A run of a goal was stopped before it had a plan: there is nothing to go on with."""
+
 _FIRST: tuple[StatusCode, ...] = ("budget_exhausted", "timeout", "cancelled")
 
 
@@ -32,13 +35,21 @@ def final_status(state: RunState, stop: Stop | None) -> tuple[RunStatus, str, Er
 
     A stop that came when everything was done already changes nothing.
     """
-    if stop is not None and not (state.queue.complete and stop.by in TOO_LATE):
+    coordination = state.coordination
+    done = state.queue.complete and not (coordination.due or coordination.planning)
+    if stop is not None and not (done and stop.by in TOO_LATE):
+        if coordination.planning and stop.status.code == "suspended":
+            return RunStatus("cancelled", STOPPED_BEFORE_PLAN), stop.by, stop.error
         return stop.status, stop.by, stop.error
     if state.undecided():
         return RunStatus("suspended", "APPROVAL_PENDING"), "approval", None
     if state.confirmation.missing:
         return RunStatus("rejected", CONFIRMATION_MISSING), "approval", None
+    if coordination.plan_only:
+        return RunStatus("ok"), "run", None
     counted = [r for i, r in state.outcomes.items() if not _recovered(state, i)]
+    if coordination.failure is not None:
+        counted.append(coordination.failure)
     for code in _FIRST:
         for result in counted:
             if result.status.code == code:
@@ -46,6 +57,8 @@ def final_status(state: RunState, stop: Stop | None) -> tuple[RunStatus, str, Er
     if _all_well(state, counted):
         return RunStatus("ok"), "run", None
     info = next((r.error_info for r in counted if r.error_info is not None), None)
+    if coordination.failure is not None and info is coordination.failure.error_info:
+        return coordination.failure.status, "run", info
     return RunStatus("error"), "run", info
 
 
@@ -67,6 +80,8 @@ def team_result(
     state: RunState, status: RunStatus, error: ErrorInfo | None = None, *, plan_only: bool = False
 ) -> TeamRunResult:
     """Build the result; everything in it is shared with the run, which is over."""
+    coordination = state.coordination
+    parts = (coordination.decomposition, coordination.synthesis)
     parked = [state.outcomes[i].token_usage for i in state.parked if i in state.outcomes]
     nested = state.nested.at(())
     return TeamRunResult(
@@ -78,13 +93,16 @@ def team_result(
         pending_approvals=tuple(state.open_requests()),
         approval_decisions=tuple(state.decisions.values()),
         plan_revisions=_plan_revisions(state),
-        metrics=metrics(state),
+        metrics=None if coordination.plan_only else metrics(state),
         error_info=error,
         goal=state.goal,
         plan_only=plan_only,
         metadata=state.metadata,
         flags=tuple(state.flags),
         confirmation_required=bool(state.confirmation.missing),
+        coordinator=tuple(part.to_json() for part in parts if part is not None),
+        final_answer=coordination.answer,
+        routing=coordination.routing,
         warnings=tuple(dict.fromkeys([*state.warnings, *_task_warnings(state)])),
     )
 

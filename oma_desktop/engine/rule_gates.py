@@ -31,10 +31,14 @@ def gates_from_rules(approvals: Approvals) -> Gates:
     async def between_rounds(_done: Tasks, _following: Tasks) -> GateDecision:
         return GateDecision(approvals.rounds)
 
+    async def plan(_tasks: Tasks) -> GateDecision:
+        return GateDecision(approvals.plan)
+
     return Gates(
         tool=tool,
         dispatch=dispatch if approvals.dispatch else None,
         round=None if approvals.rounds == "allow" else between_rounds,
+        plan=plan if approvals.plan != "allow" else None,
     )
 
 

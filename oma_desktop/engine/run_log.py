@@ -50,7 +50,10 @@ class RunLog:
             case "task_start":
                 self._titles[event.task] = event.data.get("title")
             case "model_call":
-                title, turn = self._titles.get(event.task, ""), event.data.get("turn")
+                title, turn = (
+                    self._titles.get(event.task, _taskless(event.task)),
+                    event.data["turn"],
+                )
                 self.model_calls.append(f"{event.agent} | {title} | turn {turn}")
             case "tool_start":
                 self.tools.append(
@@ -64,6 +67,11 @@ class RunLog:
                 self.gates.append({k: _plain(v) for k, v in event.data.items()})
             case name if name in _NOTABLE:
                 self.notable.append(_notable(event))
+
+
+def _taskless(task: str | None) -> str:
+    """The name of work that is no task: the coordinator's questions, else one agent alone."""
+    return task if task is not None and task.startswith("@") else "@other"
 
 
 def _notable(event: ProgressEvent) -> JsonObject:

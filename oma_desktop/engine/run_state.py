@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from oma_desktop.engine.budget import RunBudget, total
+from oma_desktop.engine.coordination_facts import Coordination
 from oma_desktop.engine.message_bus import MessageBus
 from oma_desktop.engine.nested_usage import NestedUsage, entry_usage
 from oma_desktop.engine.queue import TaskQueue
@@ -51,6 +52,7 @@ class RunState:
     messages: MessageBus
     budget: RunBudget
     nested: NestedUsage = field(default_factory=NestedUsage)
+    coordination: Coordination = field(default_factory=Coordination)
     memory: SharedMemory | None = None
     embed_memory: bool = False
     goal: str | None = None

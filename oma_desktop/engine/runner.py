@@ -299,7 +299,7 @@ class AgentRunner:
         state = self._state
         if schema is None or state.budget_exceeded or self._token.aborted:
             return False
-        self._structured = structured_output.judge(state.final_output, schema)
+        self._structured = structured_output.judge(state.final_output, schema, self._job.check)
         problem = self._structured.problem
         if problem is None:
             return False
@@ -368,7 +368,7 @@ class AgentRunner:
         schema = self._agent.output_schema
         if schema is None:
             return whole
-        judged = self._structured or structured_output.judge(whole.output, schema)
+        judged = self._structured or structured_output.judge(whole.output, schema, self._job.check)
         if judged.problem is None:
             return replace(whole, structured=judged.value, has_structured=True)
         error = StructuredOutputInvalid(

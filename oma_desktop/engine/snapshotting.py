@@ -87,6 +87,8 @@ def own_facts(state: RunState) -> JsonObject:
     confirmation = facts_of(state.confirmation)
     if confirmation is not None:
         facts["confirmation"] = confirmation
+    if state.coordination.answer is not None:
+        facts["answer"] = {"text": state.coordination.answer}
     if state.retries:
         facts["retries"] = cast("JsonValue", dict(state.retries))
     wishes = {i: s.to_json() for i, s in state.verify.items() if i not in state.completed}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from oma_desktop.engine.tools.schema import ArgumentSchema
 from oma_desktop.model.errors import Corrupt
@@ -16,6 +16,9 @@ from oma_desktop.model.message import Message
 REPAIR_START: Final = "Your last answer could not be used as the required JSON."
 _JSON_FENCE: Final = re.compile(r"```json[ \t]*\r?\n(.*?)```", re.DOTALL | re.IGNORECASE)
 _ANY_FENCE: Final = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
+
+
+Check: TypeAlias = Callable[[JsonValue], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,11 @@ def was_repaired(messages: list[Message]) -> bool:
     )
 
 
-def judge(text: str, schema: JsonObject) -> Judged:
+def judge(text: str, schema: JsonObject, check: Check | None = None) -> Judged:
     """Take the first readable JSON that fits; otherwise tell what is wrong with the first one.
 
     Looked at in this order: the whole text, a json fence, any fence, outermost braces, brackets.
+    `check` has the last word on a value that fits the schema.
     """
     checker = ArgumentSchema(schema)
     problem: str | None = None
@@ -63,7 +67,8 @@ def judge(text: str, schema: JsonObject) -> Judged:
             continue
         checked = checker.check(value)
         if not checked.issues:
-            return Judged(checked.value)
+            wrong = check(checked.value) if check is not None else None
+            return Judged(checked.value) if wrong is None else Judged(problem=wrong)
         problem = problem or "\n".join(checked.issues)
     return Judged(problem=problem or f"No JSON was found. The answer began with: {text[:200]!r}")
 

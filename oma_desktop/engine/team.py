@@ -13,6 +13,7 @@ from oma_desktop.engine.stream import OnAgentStream
 from oma_desktop.engine.tools.gate import GateCall, Gates
 from oma_desktop.engine.tools.registry import Delegate, ToolRegistry
 from oma_desktop.model.checkpoint import InFlightEntry
+from oma_desktop.model.json_value import JsonValue
 from oma_desktop.model.message import Message
 from oma_desktop.model.team import AgentConfig, TeamConfig
 
@@ -51,6 +52,8 @@ class AgentJob:
     awaited right before a tool really runs (for a start log, ux.md C24.2); when it raises, the tool
     does not run. `run_masked`: see RestoreOptions; it concerns the open calls of `resume` only.
     `delegate` is how this agent hands work to others; None: it works for no team.
+    `check` looks at an answer that fits the agent's output schema and returns what is wrong with it
+    in words for the model, or None; it takes part in the one repair.
     """
 
     run_id: str
@@ -64,3 +67,4 @@ class AgentJob:
     before_tool: Callable[[GateCall], Awaitable[None]] | None = None
     run_masked: frozenset[str] | None = frozenset()
     delegate: Delegate | None = None
+    check: Callable[[JsonValue], str | None] | None = None

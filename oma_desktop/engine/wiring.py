@@ -7,7 +7,7 @@ touched. No key is ever read from the file.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.engine.agent_defaults import with_defaults
 from oma_desktop.engine.bus import EventBus
+from oma_desktop.engine.coordination.coordinator import coordinator_agent
 from oma_desktop.engine.documents import plan_of
 from oma_desktop.engine.endpoints import Endpoint, Endpoints
 from oma_desktop.engine.llm.base import ModelAdapter
@@ -32,7 +33,7 @@ from oma_desktop.engine.tools.registry import ToolRegistry, ToolSpec
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.nearest import nearest
 from oma_desktop.model.plan import PlanArtifact
-from oma_desktop.model.runfile import RunFile
+from oma_desktop.model.runfile import Coordinator, RunFile
 from oma_desktop.model.runfile_limits import refuse_unsupported
 from oma_desktop.model.runfile_reading import refusal
 from oma_desktop.model.runfile_rules import task_nodes
@@ -51,7 +52,8 @@ from oma_desktop.model.team import (
 class Wiring:
     """What the orchestrator needs, and where calls will go. `close` when the run is over.
 
-    `homeless` names agents that have built-in tools and no folder to use them in.
+    `homeless` names agents that have built-in tools and no folder to use them in. `goal` is given
+    instead of `specs` where a coordinator plans; `coordinator` None: there is none (scripts only).
     """
 
     team: Team
@@ -60,6 +62,8 @@ class Wiring:
     endpoints: tuple[Endpoint, ...] = ()
     homeless: tuple[str, ...] = ()
     plan: PlanArtifact | None = None
+    goal: str | None = None
+    coordinator: Coordinator | None = field(default_factory=Coordinator)
     _models: Endpoints | None = None
 
     async def close(self) -> None:
@@ -134,7 +138,7 @@ def _wired(
     run_file: RunFile, base_dir: Path, world: World, script: Script | None, *, needs_work: bool
 ) -> Wiring:
     specs = tuple(run_file.tasks or ())
-    if needs_work and not specs:
+    if needs_work and not specs and run_file.goal is None:
         raise InvalidInput("RUNFILE_NO_WORK", place="$")
     if script is not None:
         return _scripted(run_file, specs, base_dir, world, script)
@@ -146,10 +150,14 @@ def _wired(
     for played in scripts.values():
         for tool in played.tools:
             registry.register(tool)
-    homeless = _register_built_in(run_file, config, registry, world)
+    settings = run_file.coordinator or Coordinator()
+    coordinator = coordinator_agent(settings, options=run_file.orchestrator, roster=config.agents)
+    homeless = _register_built_in(run_file, [*config.agents, coordinator], registry, world)
     _check_tools(run_file, config, registry)
     models = _models(run_file, config, scripts, world)
-    endpoints = tuple(models.resolve(agent) for agent in config.agents)
+    endpoints = [models.resolve(agent) for agent in config.agents]
+    if run_file.goal is not None and needs_work:
+        endpoints.append(models.resolve(coordinator))
     options = _options(run_file)
     team = Team(
         config=config,
@@ -158,7 +166,16 @@ def _wired(
         gates=gates_from_rules(run_file.approvals),
         max_parallel_tool_calls=options.max_parallel_tool_calls,
     )
-    return Wiring(team, options, specs, endpoints, homeless, None, models)
+    return Wiring(
+        team,
+        options,
+        specs,
+        tuple(endpoints),
+        homeless,
+        goal=run_file.goal,
+        coordinator=settings,
+        _models=models,
+    )
 
 
 def check_workspaces(wiring: Wiring) -> None:
@@ -192,8 +209,19 @@ def _scripted(
     given = run_file.orchestrator.model_fields_set
     options = _options(run_file) if given else script.orchestrator
     return Wiring(
-        replace(team, max_parallel_tool_calls=options.max_parallel_tool_calls), options, specs
+        replace(team, max_parallel_tool_calls=options.max_parallel_tool_calls),
+        options,
+        specs,
+        goal=run_file.goal,
+        coordinator=_scripted_coordinator(run_file, script),
     )
+
+
+def _scripted_coordinator(run_file: RunFile, script: Script) -> Coordinator | None:
+    """`coordinator: false` in a script leaves a restore without one (SCRIPTS.md)."""
+    if script.coordinator is False:
+        return None
+    return run_file.coordinator or Coordinator()
 
 
 def _no_model(agent: AgentConfig) -> ModelAdapter:
@@ -232,7 +260,7 @@ def _models(
 
 
 def _register_built_in(
-    run_file: RunFile, config: TeamConfig, registry: ToolRegistry, world: World
+    run_file: RunFile, agents: Sequence[AgentConfig], registry: ToolRegistry, world: World
 ) -> tuple[str, ...]:
     """Register the built-in tools that somebody is granted and nobody else provides.
 
@@ -245,7 +273,7 @@ def _register_built_in(
         added=run_file.tools.bash.env,
         key_names=own_keys.union(*(preset.key_env for preset in PRESETS.values())),
     )
-    folders = {agent.cwd for agent in config.agents}
+    folders = {agent.cwd for agent in agents}
     tools = builtin_tools(
         clock=world.clock,
         lanes=world.lanes,
@@ -255,7 +283,7 @@ def _register_built_in(
     )
     homeless: dict[str, None] = {}
     for tool in tools:
-        users = [agent for agent in config.agents if is_granted(agent, tool.name)]
+        users = [agent for agent in agents if is_granted(agent, tool.name)]
         if users and registry.get(tool.name) is None:
             registry.register(tool)
             homeless.update((agent.name, None) for agent in users if agent.cwd is None)

@@ -31,6 +31,13 @@ def unsure_calls(own: JsonObject) -> frozenset[tuple[str, str]]:
     return frozenset(pair for pair in pairs if all(pair))
 
 
+def answer_of(own: JsonObject) -> str | None:
+    """Return the closing answer of a run of a goal, where one was written (P13)."""
+    answer = own.get("answer")
+    text = answer.get("text") if isinstance(answer, dict) else None
+    return text if isinstance(text, str) else None
+
+
 def _is_proper(name: str, value: JsonValue) -> bool:
     if name == "usage":
         return USAGE.test(value)
@@ -38,6 +45,8 @@ def _is_proper(name: str, value: JsonValue) -> bool:
         return isinstance(value, list)
     if not isinstance(value, dict):
         return False
+    if name == "answer":
+        return STRING.test(value.get("text"))
     if name == "end":
         return all(STRING.test(value.get(part)) for part in ("status", "at", "by"))
     if name == "retries":

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
+from oma_desktop.model.agent_results import AgentKey, results_by_agent
 from oma_desktop.model.approval import ApprovalDecision, ApprovalRequest
 from oma_desktop.model.checkpoint import InFlightEntry, TaskSnapshot
 from oma_desktop.model.json_value import JsonObject, JsonValue
@@ -215,11 +216,14 @@ class RunMetrics:
 
 @dataclass(frozen=True, slots=True)
 class TeamRunResult:
-    """What `run_tasks` and `restore` give back (engine.md 1.7).
+    """What the operations of the orchestrator give back (engine.md 1.7).
 
     `task_results` holds one JSON AgentRunResult per task that has one, also of earlier attempts.
     `total_usage` counts all attempts. `confirmation_required`: a consequential call was refused
     because nobody confirmed it (engine.md 5.7). `log` is what a `RunLog` heard, when there was one.
+    `coordinator` holds what the coordinator gave in this attempt: plan, closing answer, in this
+    order. `final_answer` is the closing answer alone (DEV-13), also where an earlier attempt wrote
+    it. `routing` says who took the goal and why.
     """
 
     status: RunStatus
@@ -239,8 +243,16 @@ class TeamRunResult:
     confirmation_required: bool = False
     warnings: tuple[str, ...] = ()
     log: JsonObject | None = None
+    coordinator: tuple[JsonObject, ...] = ()
+    final_answer: str | None = None
+    routing: JsonObject | None = None
 
     @property
     def success(self) -> bool:
         """Always `status.code == "ok"`."""
         return self.status.code == "ok"
+
+    @property
+    def agent_results(self) -> dict[AgentKey, JsonObject]:
+        """One merged result per agent, `("agent", name)`, and of the coordinator (DEV-14)."""
+        return results_by_agent(self.tasks, self.task_results, self.coordinator)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final, cast
 
+from oma_desktop.model.agent_results import COORDINATOR_KEY
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.json_text import quote
 from oma_desktop.model.json_value import JsonObject, JsonValue
@@ -32,7 +33,8 @@ def result_document(result: TeamRunResult) -> JsonObject:
             for t in result.tasks
             if t["id"] in result.task_results
         ],
-        "coordinatorOutput": None,
+        "coordinatorOutput": coordinator_output(result),
+        "finalAnswer": result.final_answer,
         "totalTokenUsage": cast("JsonValue", result.total_usage),
         "pendingApprovals": [
             {k: cast("JsonObject", r)[k] for k in ("id", "scope", "boundary", "requestHash")}
@@ -49,6 +51,7 @@ def result_document(result: TeamRunResult) -> JsonObject:
         ],
         "planRevisions": len(result.plan_revisions),
         "metrics": None if result.metrics is None else result.metrics.to_json(),
+        "routingDecision": result.routing,
         "flags": list(result.flags),
         "warnings": list(result.warnings),
     }
@@ -58,6 +61,12 @@ def result_document(result: TeamRunResult) -> JsonObject:
         doc["errorInfo"] = result.error_info.to_json()
     doc["log"] = result.log if result.log is not None else dict(_EMPTY_LOG)
     return doc
+
+
+def coordinator_output(result: TeamRunResult) -> str | None:
+    """Return everything the coordinator said, as the peer merges it (engine.md 1.7, DEV-13)."""
+    merged = result.agent_results.get(COORDINATOR_KEY)
+    return result.final_answer if merged is None else cast("str", merged["output"])
 
 
 def text_sha256(text: str) -> str:

@@ -16,8 +16,6 @@ def refuse_unsupported(run_file: RunFile) -> None:
 
 
 def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
-    if run_file.goal is not None:
-        yield "RUNFILE_NEEDS_COORDINATOR", "goal"
     if run_file.recovery.mode != "fixed":
         yield "RUNFILE_NEEDS_RECOVERY", "recovery.mode"
     if run_file.tools.python:
@@ -26,8 +24,6 @@ def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
         yield "RUNFILE_NEEDS_MCP", "tools.mcp"
     if isinstance(run_file.journal, Journal):
         yield "RUNFILE_NEEDS_JOURNAL", "journal"
-    if run_file.approvals.plan != "allow":
-        yield "RUNFILE_NEEDS_COORDINATOR", "approvals.plan"
     yield from _wishes_of_options(run_file)
     for index, agent in enumerate(run_file.team.agents if run_file.team else []):
         yield from _wishes_of_agent(agent, f"team.agents[{index}]")
@@ -35,6 +31,8 @@ def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
 
 def _wishes_of_options(run_file: RunFile) -> Iterator[tuple[str, str]]:
     options = run_file.orchestrator
+    if (options.execution_routing or {}).get("strategy", "deterministic") != "deterministic":
+        yield "RUNFILE_NEEDS_HYBRID_ROUTING", "orchestrator.executionRouting.strategy"
     if options.egress_policy is not None:
         yield "RUNFILE_NEEDS_EGRESS", "orchestrator.egressPolicy"
     if options.max_cost_budget is not None:

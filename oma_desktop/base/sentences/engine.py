@@ -138,8 +138,4 @@ SENTENCES: Final[dict[str, Sentence]] = {
         ),
         N_("Keep this output, and look at what the run did before you restore it."),
     ),
-    "SYNTHESIS_NOT_AVAILABLE": Sentence(
-        N_("The tasks are done, but this version cannot write the summary of a team run yet."),
-        N_("All results are kept."),
-    ),
 }

@@ -129,10 +129,10 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Did you mean {nearest}?"),
     ),
     # later versions
-    "RUNFILE_NEEDS_COORDINATOR": Sentence(
-        N_("{name} needs the coordinator that turns a goal into tasks."),
+    "RUNFILE_NEEDS_HYBRID_ROUTING": Sentence(
+        N_("{name}: only deterministic is known here."),
         _LATER,
-        N_("Give the tasks themselves under tasks."),
+        N_("Leave it away: the wording of the goal then decides who takes it."),
     ),
     "RUNFILE_NEEDS_RECOVERY": Sentence(
         N_("{name} needs plan recovery."), _LATER, N_("Set recovery.mode to fixed.")

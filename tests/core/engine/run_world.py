@@ -14,7 +14,7 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken
-from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions
+from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions, TeamRunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
 from oma_desktop.engine.script import read_script, team_from_script
 from oma_desktop.engine.team import Team
@@ -23,6 +23,7 @@ from oma_desktop.engine.tools.registry import ToolOutput, ToolRegistry, ToolSpec
 from oma_desktop.model.errors import WriteFailed
 from oma_desktop.model.keys import is_checkpoint_key
 from oma_desktop.model.result import AgentRunResult, RunStatus
+from oma_desktop.model.runfile import Coordinator
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions, TaskSpec, TeamConfig
 from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.in_memory import InMemoryStore
@@ -198,6 +199,11 @@ class RunWorld:
         run = RunOptions(checkpoint=place, token=self.token, **options)
         return await self._with(lambda oma: oma.run_from_plan(self.team, plan, run), real_runner)
 
+    async def run_team(self, goal, *, checkpoint=True, real_runner=True, **options):
+        place = CheckpointOptions(self.store) if checkpoint is True else checkpoint
+        run = TeamRunOptions(checkpoint=place or None, token=self.token, **options)
+        return await self._with(lambda oma: oma.run_team(self.team, goal, run), real_runner)
+
     async def restore(self, *, key=None, lock=None, real_runner=False, fresh=True, **options):
         if fresh:
             self.token = CancelToken()
@@ -275,6 +281,8 @@ def restore_options(document):
         options["max_token_budget"] = extra["maxTokenBudget"]
     if "metadata" in extra:
         options["metadata"] = extra["metadata"]
+    if document.get("coordinator") is not False:
+        options["coordinator"] = Coordinator()
     return options
 
 

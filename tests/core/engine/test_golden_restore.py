@@ -25,16 +25,24 @@ CASES = [
     "d1_dispatch_gate_4_approved_then_restored",
     "d1_dispatch_gate_5_rejected_then_restored",
     "d2_plan_gate_1_suspended",
+    "d2_plan_gate_2_approved",
     "d2_plan_gate_3_rejected",
+    "d2_plan_gate_4_approved_then_restored",
     "d2_plan_gate_5_rejected_then_restored",
     "d3_plan_gate_plan_only_1_suspended",
     "d3_plan_gate_plan_only_2_approved",
     "d3_plan_gate_plan_only_3_rejected",
+    "d3_plan_gate_plan_only_4_approved_then_restored",
+    "d3_plan_gate_plan_only_5_rejected_then_restored",
     "d4_round_gate_1_suspended",
     "d4_round_gate_2_approved",
     "d4_round_gate_3_rejected",
     "d4_round_gate_4_approved_then_restored",
     "d4_round_gate_5_rejected_then_restored",
+    "e1_runteam_midrun",
+    "e2_runteam_before_synthesis",
+    "e3_runteam_complete",
+    "e4_restore_without_coordinator",
     "g1_failure_cascade_midrun",
     "g2_failure_cascade_end",
     "g3_stale_after_final_failure",
@@ -48,6 +56,7 @@ CASES = [
     "j2_unicode_long_end",
     "k1_v1_without_runid",
     "k2_v1_with_runid",
+    "k3_v1_with_memory_and_bus",
     "k4_v2",
     "k5_v3",
     "k7_v4_minimal",
@@ -92,6 +101,7 @@ async def test_a_store_of_the_peer_is_restored_as_the_peer_would(case, tmp_path)
         (t["id"], t["title"], t["status"]) for t in theirs["tasks"]
     ]
     assert document["goal"] == theirs["goal"]
+    assert document["coordinatorOutput"] == theirs["coordinatorOutput"]
     assert document["planOnly"] == theirs["planOnly"]
     assert document["planRevisions"] == theirs["planRevisions"]
     assert document["pendingApprovals"] == theirs["pendingApprovals"]

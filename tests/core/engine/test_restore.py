@@ -307,14 +307,6 @@ async def test_queues_with_plan_revisions_are_restored_and_keep_them(case, tmp_p
         assert after["queue"].get(key) == before["queue"].get(key)
 
 
-async def test_a_run_team_snapshot_runs_its_tasks_and_says_what_is_missing(tmp_path):
-    world = golden_world("e1_runteam_midrun", tmp_path)
-    result = await world.restore(real_runner=True)
-    assert result.success
-    assert result.warnings == ("SYNTHESIS_NOT_AVAILABLE",)
-    assert set(statuses(result).values()) == {"completed"}
-
-
 async def test_the_mode_of_a_plan_run_is_kept(tmp_path):
     world = golden_world("p2_runfromplan_midrun", tmp_path)
     assert (await world.restore(real_runner=True)).success

@@ -340,7 +340,6 @@ def test_any_document_is_judged_without_raising(value):
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"goal": "g"}, "RUNFILE_NEEDS_COORDINATOR"),
         ({"recovery": {"mode": "adaptive"}}, "RUNFILE_NEEDS_RECOVERY"),
         ({"tools": ["a:b"]}, "RUNFILE_NEEDS_PYTHON_TOOLS"),
         ({"tools": {"mcp": {"x": {"command": "y"}}}}, "RUNFILE_NEEDS_MCP"),

@@ -1,0 +1,1 @@
+"""The operations of the front door, one file each (engine.md 1.1)."""

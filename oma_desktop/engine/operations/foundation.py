@@ -1,0 +1,80 @@
+"""What every operation of the front door stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from oma_desktop.base.ms_iso import to_ms_iso
+from oma_desktop.engine.attempt import Services
+from oma_desktop.engine.attempt_run import AttemptRun
+from oma_desktop.engine.budget import RunBudget, smallest
+from oma_desktop.engine.checks import clean_metadata
+from oma_desktop.engine.message_bus import MessageBus
+from oma_desktop.engine.options import ExecutionRouter, RestoreOptions, RunOptions
+from oma_desktop.engine.queue import TaskQueue
+from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.team import Team
+from oma_desktop.model.checkpoint import RunMode
+from oma_desktop.model.result import RunIdentity
+from oma_desktop.model.team import OrchestratorOptions
+from oma_desktop.store.checkpoint import Checkpoint
+
+_STATUS_OF: Final[Mapping[str, str]] = {
+    "ready": "pending",
+    "complete": "completed",
+    "failed": "failed",
+    "skipped": "skipped",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Foundation:
+    """Options and services of one orchestrator, and what is made of them for every run."""
+
+    options: OrchestratorOptions
+    services: Services
+    router: ExecutionRouter | None = None
+
+    def now(self) -> str:
+        """The present as ms-ISO text."""
+        return to_ms_iso(self.services.clock.now())
+
+    def limit(self, run_limit: int | None) -> int | None:
+        """The token ceiling of a run (engine.md 1.1: by minimum)."""
+        return smallest(run_limit, self.options.max_token_budget)
+
+    def fresh_state(
+        self, mode: RunMode, team: Team, options: RunOptions, identity: RunIdentity
+    ) -> RunState:
+        """A new run without tasks yet. Raises InvalidInput RUN_METADATA_INVALID."""
+        messages = MessageBus(now=self.now, new_id=self.services.ids.uuid)
+        for message in team.config.messages:
+            messages.send(str(message["from"]), str(message["to"]), str(message["content"]))
+        return RunState(
+            mode=mode,
+            identity=identity,
+            queue=TaskQueue(now=self.now, listener=self.tell),
+            messages=messages,
+            budget=RunBudget(self.limit(options.max_token_budget)),
+            goal=options.goal,
+            metadata=clean_metadata(options.metadata),
+        )
+
+    def attempt(
+        self,
+        team: Team,
+        state: RunState,
+        options: RunOptions | RestoreOptions,
+        place: Checkpoint | None,
+    ) -> AttemptRun:
+        """One attempt of a run, ready to go."""
+        return AttemptRun(
+            team, self.options, self.services, state=state, options=options, place=place
+        )
+
+    def tell(self, event: str, task_id: str) -> None:
+        """Every change of a task's status is told, cascades included (DEV-17)."""
+        if event != "all_complete":
+            self.services.bus.emit("task_status", task=task_id, data={"to": _STATUS_OF[event]})

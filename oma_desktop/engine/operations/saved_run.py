@@ -1,0 +1,154 @@
+"""`restore`: a saved run goes on (engine.md 7.7)."""
+
+from __future__ import annotations
+
+from oma_desktop.engine.checks import check_team, clean_metadata
+from oma_desktop.engine.coordination.synthesis import closing_of
+from oma_desktop.engine.heartbeat import taken
+from oma_desktop.engine.identity import continued_identity, new_identity, one_run_id
+from oma_desktop.engine.memory_setup import give_memory, restore_memory
+from oma_desktop.engine.operations.foundation import Foundation
+from oma_desktop.engine.operations.new_run import state_of, work_of_plan, work_of_specs
+from oma_desktop.engine.options import RestoreOptions, RunOptions
+from oma_desktop.engine.places import ledger_of, place_of_saved_run
+from oma_desktop.engine.planning import NewTasks, refuse_broken_graph
+from oma_desktop.engine.queue import APPROVAL_REJECTED
+from oma_desktop.engine.reconciliation import Verdict, adopt, reconcile, verdict
+from oma_desktop.engine.restore import doubt, refuse_missing_agents, revive
+from oma_desktop.engine.restored_verify import verify_again
+from oma_desktop.engine.results import team_result
+from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.team import Team
+from oma_desktop.model.checkpoint import CheckpointSnapshot
+from oma_desktop.model.checkpoint_loader import LoadedSnapshot, own_facts
+from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.result import RunIdentity, RunStatus, TeamRunResult
+from oma_desktop.store.checkpoint import Checkpoint
+
+
+class SavedRun:
+    """One restore of one run. Used once."""
+
+    def __init__(self, base: Foundation, team: Team, options: RestoreOptions) -> None:
+        self._base = base
+        self._services = base.services
+        self._team = team
+        self._options = options
+        self._metadata = clean_metadata(options.metadata)
+
+    async def restore(self) -> TeamRunResult:
+        """See `OpenMultiAgent.restore`."""
+        check_team(self._team)
+        if self._options.specs is not None and self._options.plan is not None:
+            raise InvalidInput("RESTORE_TWO_SOURCES")
+        checkpoint = self._options.checkpoint
+        wanted = one_run_id(self._options.run_id, checkpoint.run_id)
+        async with taken(checkpoint.lock, self._services.lanes):
+            place = await self._services.lanes.store(place_of_saved_run, checkpoint, wanted)
+            loaded = await self._services.lanes.store(place.load_latest)
+            if loaded is None or not loaded.snapshot["queue"]["tasks"]:
+                return await self._without_checkpoint(place)
+            return await self._go_on(place, loaded)
+
+    async def _without_checkpoint(self, place: Checkpoint) -> TeamRunResult:
+        options = self._options
+        wanted = one_run_id(options.run_id, options.checkpoint.run_id)
+        identity = new_identity(wanted, self._services.ids)
+        work = self._work()
+        if work is None or not work.tasks:
+            return TeamRunResult(RunStatus("ok"), identity)
+        run = RunOptions(
+            run_id=options.run_id,
+            metadata=options.metadata,
+            max_token_budget=options.max_token_budget,
+            token=options.token,
+            goal=options.goal,
+        )
+        state = state_of(self._base, self._team, work, options=run, identity=identity)
+        give_memory(state, self._team.config, options.checkpoint, self._services)
+        return await self._base.attempt(self._team, state, options, place).run()
+
+    def _work(self) -> NewTasks | None:
+        """What to run when there is no checkpoint; a plan stays a plan (DEV-11)."""
+        options = self._options
+        if options.plan is not None:
+            return work_of_plan(self._base, self._team, options.plan, options.goal)
+        if options.specs is not None:
+            return work_of_specs(self._base, self._team, options.specs, options.goal)
+        return None
+
+    async def _go_on(self, place: Checkpoint, loaded: LoadedSnapshot) -> TeamRunResult:
+        options, snapshot = self._options, loaded.snapshot
+        requested = one_run_id(options.run_id, options.checkpoint.run_id)
+        identity = continued_identity(snapshot, requested, self._services.ids)
+        refuse_broken_graph(snapshot["queue"]["tasks"])
+        agents = {a.name for a in self._team.config.agents}
+        refuse_missing_agents(snapshot, agents)
+        verify = verify_again(
+            snapshot, agents, retry_failed=options.retry_failed, specs=options.specs or ()
+        )
+        ledger = ledger_of(options.checkpoint.store, self._services.clock)
+        found = await reconcile(snapshot, ledger, self._services.lanes)
+        state = self._revive(loaded, identity)
+        state.verify = verify
+        adopt(state, snapshot, found)
+        doubt(state, own_facts(snapshot))
+        match verdict(state, found):
+            case Verdict.SUSPENDED:
+                return team_result(state, RunStatus("suspended", "APPROVAL_PENDING"))
+            case Verdict.REJECTED_BEFORE:
+                return team_result(state, RunStatus("rejected", "APPROVAL_REJECTED"))
+            case Verdict.PLAN_ONLY:
+                state.pending.clear()
+                return team_result(state, RunStatus("ok"), plan_only=True)
+            case Verdict.REJECTED:
+                return await self._rejected(state, place, snapshot)
+            case Verdict.RUN:
+                return await self._run(state, place, snapshot)
+
+    def _revive(self, loaded: LoadedSnapshot, identity: RunIdentity) -> RunState:
+        options, snapshot = self._options, loaded.snapshot
+        state = revive(
+            snapshot,
+            identity,
+            own=own_facts(snapshot),
+            budget_limit=self._base.limit(options.max_token_budget),
+            now=self._base.now,
+            new_id=self._services.ids.uuid,
+            queue_listener=self._base.tell,
+            retry_failed=options.retry_failed,
+        )
+        state.metadata = self._metadata if self._metadata is not None else state.metadata
+        state.goal = state.goal or options.goal
+        state.run_masked = options.run_masked
+        state.warnings += [problem.code for problem in loaded.problems]
+        return state
+
+    async def _run(
+        self, state: RunState, place: Checkpoint, snapshot: CheckpointSnapshot
+    ) -> TeamRunResult:
+        await self._remember(state, snapshot)
+        attempt = self._base.attempt(self._team, state, self._options, place)
+        return await attempt.run(must_save=True, closing=closing_of(state, self._options))
+
+    async def _rejected(
+        self, state: RunState, place: Checkpoint, snapshot: CheckpointSnapshot
+    ) -> TeamRunResult:
+        """A reviewer refused the boundary the run stood at: the rest is skipped for good."""
+        state.entries.clear()
+        state.carried.clear()
+        state.pending.clear()
+        for task_id in state.queue.skip_remaining(APPROVAL_REJECTED):
+            self._services.bus.emit("task_skipped", task=task_id)
+        await self._remember(state, snapshot)
+        attempt = self._base.attempt(self._team, state, self._options, place)
+        return await attempt.only_end(RunStatus("rejected", "APPROVAL_REJECTED"), "approval")
+
+    async def _remember(self, state: RunState, snapshot: CheckpointSnapshot) -> None:
+        await restore_memory(
+            state,
+            self._team.config,
+            self._options.checkpoint,
+            self._services,
+            snapshot=snapshot,
+        )

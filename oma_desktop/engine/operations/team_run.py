@@ -1,0 +1,145 @@
+"""`run_team`: from a goal to its answer (engine.md 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from oma_desktop.engine.attempt import Attempt
+from oma_desktop.engine.checks import check_team
+from oma_desktop.engine.coordination.coordinator import coordinator_agent
+from oma_desktop.engine.coordination.decomposition import plan_goal
+from oma_desktop.engine.coordination.loading import assign_all, load_plan
+from oma_desktop.engine.coordination.plan_gate import PlanGate
+from oma_desktop.engine.coordination.routing import Route, route
+from oma_desktop.engine.coordination.single import run_single
+from oma_desktop.engine.coordination.synthesis import conclude
+from oma_desktop.engine.heartbeat import taken
+from oma_desktop.engine.identity import new_identity, one_run_id
+from oma_desktop.engine.memory_setup import give_memory
+from oma_desktop.engine.operations.foundation import Foundation
+from oma_desktop.engine.operations.new_run import free_place
+from oma_desktop.engine.options import TeamRunOptions
+from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.team import Team
+from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.governance import Governance
+from oma_desktop.model.result import TeamRunResult
+
+
+class TeamRun:
+    """One goal, one attempt. Used once."""
+
+    def __init__(self, base: Foundation, team: Team, goal: str, options: TeamRunOptions) -> None:
+        self._base = base
+        self._team = team
+        self._goal = goal
+        self._options = options
+        self._roster = team.config.agents
+
+    async def run(self) -> TeamRunResult:
+        """See `OpenMultiAgent.run_team`."""
+        self._check()
+        way = await self._route()
+        state = self._state()
+        state.coordination.routing = way.to_json()
+        if way.mode == "single":
+            return await self._single(state)
+        return await self._as_team(state, way)
+
+    def _check(self) -> None:
+        check_team(self._team)
+        if not self._goal.strip():
+            raise InvalidInput("GOAL_EMPTY")
+        if self._options.mode == "single" and self._options.plan_only:
+            raise InvalidInput("RUN_MODE_CONFLICT")
+        if self._options.governance is not None:
+            self._options.governance.check(self._roster)
+
+    def _state(self) -> RunState:
+        options, checkpoint = self._options, self._options.checkpoint
+        run_id = one_run_id(options.run_id, checkpoint.run_id if checkpoint else None)
+        identity = new_identity(run_id, self._base.services.ids)
+        options = replace(options, goal=self._goal)
+        return self._base.fresh_state("runTeam", self._team, options, identity)
+
+    # ------------------------------------------------------------------ which way
+
+    async def _route(self) -> Route:
+        options = self._options
+        if options.mode is not None:
+            return Route(options.mode, "mode", "asked")
+        if self._governance() is not None:
+            return Route("team", "governance", "roles")
+        if options.plan_only:
+            return Route("team", "plan_only", "asked")
+        routing = self._base.options.execution_routing or {}
+        return await route(
+            self._goal,
+            self._roster,
+            routers=(options.router, self._base.router),
+            bus=self._base.services.bus,
+            may_fall_back=routing.get("failurePolicy", "fallback") != "fail",
+        )
+
+    def _governance(self) -> Governance | None:
+        """The roles that decide how this run goes; an explicit mode wins over them."""
+        governance = self._options.governance
+        if governance is None or self._options.mode is not None:
+            return None
+        ceiling = self._base.limit(self._options.max_token_budget)
+        return governance if governance.applies(ceiling=ceiling) else None
+
+    # ------------------------------------------------------------------ one agent
+
+    async def _single(self, state: RunState) -> TeamRunResult:
+        if not self._roster:
+            raise InvalidInput("TEAM_EMPTY")
+        options = replace(self._options, checkpoint=None)
+        give_memory(state, self._team.config, None, self._base.services)
+
+        async def opening(attempt: Attempt) -> bool:
+            await run_single(attempt, self._goal, now=self._base.now())
+            return False
+
+        return await self._base.attempt(self._team, state, options, None).run(opening=opening)
+
+    # ------------------------------------------------------------------ the team
+
+    async def _as_team(self, state: RunState, way: Route) -> TeamRunResult:
+        services, checkpoint = self._base.services, self._options.checkpoint
+        async with taken(checkpoint.lock if checkpoint else None, services.lanes):
+            place = await free_place(self._base, self._options, state.identity.run_id)
+            give_memory(state, self._team.config, checkpoint, services)
+            state.coordination.planning = True
+            state.coordination.due = True
+            attempt = self._base.attempt(self._team, state, self._options, place)
+            return await attempt.run(opening=self._open, closing=self._close)
+
+    async def _open(self, attempt: Attempt) -> bool:
+        """Make the plan and have it let through."""
+        if not await self._plan(attempt):
+            return False
+        gate = PlanGate(attempt, plan_only=self._options.plan_only)
+        if gate.active or self._options.plan_only or attempt.team.gates.round is not None:
+            assign_all(attempt)
+        if not await gate.passes():
+            return False
+        if self._options.plan_only:
+            attempt.state.coordination.plan_only = attempt.control.stop is None
+            return False
+        attempt.state.coordination.planning = False
+        return True
+
+    async def _plan(self, attempt: Attempt) -> bool:
+        settings = self._options.coordinator
+        agent = coordinator_agent(settings, options=self._base.options, roster=self._roster)
+        governance = self._governance()
+        if governance is None:
+            return await plan_goal(attempt, self._goal, agent=agent, settings=settings)
+        failure = load_plan(attempt, governance.specs(self._goal, self._roster))
+        if failure is not None:
+            attempt.control.ask(failure.stop())
+        return failure is None
+
+    async def _close(self, attempt: Attempt) -> None:
+        await conclude(attempt, self._options.coordinator)
