@@ -5,7 +5,7 @@ The store is blocking, so every access goes over the store lane; the turn counte
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -14,6 +14,7 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.model.checkpoint import SharedMemorySnapshot, StoreEntrySnapshot
 from oma_desktop.model.errors import Corrupt, InvalidInput
+from oma_desktop.model.json_place import not_json_at
 from oma_desktop.model.json_text import cut_utf16, parse, stringify, utf16_length
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.keys import is_reserved_key
@@ -46,17 +47,35 @@ class SharedMemory:
     async def write(
         self, agent: str, key: str, value: JsonValue, metadata: JsonObject | None = None
     ) -> None:
-        """Write one note. Raises InvalidInput MEMORY_KEY_RESERVED, StoreError."""
-        full = f"{agent}/{key}"
-        if is_reserved_key(full):
-            raise InvalidInput("MEMORY_KEY_RESERVED", key=full)
-        given = {k: v for k, v in (metadata or {}).items() if k != ENCODING}
-        if isinstance(value, str):
-            text = value
-        else:
-            text, given = stringify(value), {**given, ENCODING: "json"}
+        """Write one note. Raises InvalidInput MEMORY_KEY_RESERVED or MEMORY_VALUE_INVALID (not
+        JSON, with its `path`), StoreError.
+        """
+        note = _note(agent, key, value, metadata)
+        await self._do(partial(self.store.set, *note))
+
+    async def write_expiring(
+        self,
+        agent: str,
+        key: str,
+        value: JsonValue,
+        ttl_turns: int,
+        metadata: JsonObject | None = None,
+    ) -> None:
+        """Write a note that is hidden after `ttl_turns` more completed tasks (at least 1).
+
+        A store without expiry keeps it for good. Raises as `write`, and MEMORY_TTL_INVALID.
+        """
+        if isinstance(ttl_turns, bool) or not isinstance(ttl_turns, int) or ttl_turns < 1:
+            raise InvalidInput("MEMORY_TTL_INVALID", found=repr(ttl_turns))
+        full, text, about = _note(agent, key, value, metadata)
+        if not isinstance(self.store, ExpiringStore):
+            await self._do(partial(self.store.set, full, text, about))
+            return
+        until = self.turn_count + ttl_turns
+        await self._do(partial(self.store.set_with_expiry, full, text, until, about))
+
+    async def _do(self, put: Callable[[], None]) -> None:
         store = self.store
-        put = partial(store.set, full, text, {**given, "agent": agent})
         await self._lanes.store(store.enlist(put) if isinstance(store, EnlistingStore) else put)
 
     async def read(self, agent: str, key: str) -> JsonValue:
@@ -105,6 +124,22 @@ class SharedMemory:
 
     def _expired(self, entry: StoreEntry) -> bool:
         return entry.expires_at_turn is not None and self.turn_count >= entry.expires_at_turn
+
+
+def _note(
+    agent: str, key: str, value: JsonValue, metadata: JsonObject | None
+) -> tuple[str, str, JsonObject]:
+    """Key, text and metadata of a note (formats.md 1.6.1)."""
+    full = f"{agent}/{key}"
+    if is_reserved_key(full):
+        raise InvalidInput("MEMORY_KEY_RESERVED", key=full)
+    given = {k: v for k, v in (metadata or {}).items() if k != ENCODING}
+    if isinstance(value, str):
+        return full, value, {**given, "agent": agent}
+    wrong = not_json_at(value)
+    if wrong is not None:
+        raise InvalidInput("MEMORY_VALUE_INVALID", key=full, path=wrong[0], found=wrong[1])
+    return full, stringify(value), {**given, ENCODING: "json", "agent": agent}
 
 
 def check_memory_snapshot(snapshot: SharedMemorySnapshot) -> None:

@@ -110,6 +110,14 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "MEMORY_KEY_RESERVED": Sentence(
         N_("“{key}” is reserved for checkpoints and approvals."), N_("Nothing was written.")
     ),
+    "MEMORY_VALUE_INVALID": Sentence(
+        N_("The note “{key}” is not plain JSON at {path} ({found})."), N_("Nothing was written.")
+    ),
+    "MEMORY_TTL_INVALID": Sentence(
+        N_("A note cannot expire after {found} tasks."),
+        N_("Nothing was written."),
+        N_("Give a whole number of at least 1."),
+    ),
     "MEMORY_SNAPSHOT_INVALID": Sentence(
         N_("The saved shared memory cannot be read."), N_("Nothing was changed.")
     ),

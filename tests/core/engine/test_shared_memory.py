@@ -6,11 +6,12 @@ import json
 
 import pytest
 
+from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.message_bus import MessageBus
 from oma_desktop.engine.shared_memory import SharedMemory, entry_document, summarize
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.store.in_memory import InMemoryStore
-from tests.core.engine.run_world import GOLDEN, InlineLanes
+from tests.core.engine.run_world import GOLDEN, InlineLanes, RunWorld, bad, ok, spec, statuses
 from tests.core.engine.runner_world import VirtualClock
 
 VECTORS = json.loads((GOLDEN / "vectors" / "shared_memory.json").read_text("utf-8"))["vectors"]
@@ -26,7 +27,7 @@ async def test_writes_snapshot_and_summary_are_the_peers():
     for agent, key, value in vector["writes"]:
         await notes.write(agent, key, value)
     # golden/README.md: one more call was made before the snapshot.
-    notes.store.set_with_expiry("r/ttl", "gone soon", 2, {"agent": "r"})
+    await notes.write_expiring("r", "ttl", "gone soon", 2)
     picture = await notes.picture()
     rows = [entry_document(e) for e in picture.entries]
     for row in rows:
@@ -36,6 +37,124 @@ async def test_writes_snapshot_and_summary_are_the_peers():
     notes.advance()
     notes.advance()
     assert await notes.summary() == vector["summaryTurn2"]
+
+
+async def test_a_note_expires_with_the_turn_counted_from_its_write():
+    notes = memory()
+    notes.advance()
+    await notes.write_expiring("a", "k", {"x": 1}, 2)
+    notes.advance()
+    assert await notes.read("a", "k") == {"x": 1}
+    notes.advance()
+    assert await notes.read("a", "k") is None
+    assert await notes.summary() == ""
+    assert (await notes.picture()).entries == ()
+    await notes.write("a", "k", "again")
+    assert await notes.read("a", "k") == "again", "a plain write drops the expiry"
+
+
+@pytest.mark.parametrize("ttl", [0, -1, 1.5, True, "2"])
+async def test_odd_times_to_live_are_refused(ttl):
+    notes = memory()
+    with pytest.raises(InvalidInput, match="MEMORY_TTL_INVALID"):
+        await notes.write_expiring("a", "k", "v", ttl)
+    assert notes.store.list() == []
+
+
+class Plain:
+    """A store with nothing but the five required calls."""
+
+    def __init__(self):
+        self.inner = InMemoryStore(clock=VirtualClock())
+        for name in ("get", "set", "list", "delete", "clear"):
+            setattr(self, name, getattr(self.inner, name))
+
+
+async def test_a_store_without_expiry_keeps_the_note():
+    notes = SharedMemory(Plain(), InlineLanes())
+    await notes.write_expiring("a", "k", "v", 1)
+    notes.advance()
+    assert await notes.read("a", "k") == "v"
+
+
+def looped():
+    value: list[object] = []
+    value.append({"again": value})
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "found"),
+    [
+        ({"a": [1, float("inf")]}, "$.a[1]", "non_finite"),
+        ([{"x": object()}], "$[0].x", "object"),
+        ({"a": {1: 2}}, "$.a", "key"),
+        (looped(), "$[0].again", "cycle"),
+    ],
+)
+async def test_what_json_cannot_express_is_refused_with_its_place(value, path, found):
+    notes = memory()
+    with pytest.raises(InvalidInput) as caught:
+        await notes.write("a", "k", value)
+    facts = caught.value.facts
+    assert (caught.value.code, facts["path"], facts["found"]) == (
+        "MEMORY_VALUE_INVALID",
+        path,
+        found,
+    )
+    assert notes.store.list() == []
+
+
+# --- in a run ------------------------------------------------------------------------------------
+
+
+async def test_the_counter_advances_once_per_completed_task_and_never_for_a_failed_one():
+    async def work(_world, _agent, job):
+        return bad(retryable=False) if job.task_title == "B" else ok()
+
+    world = RunWorld(memory=True, work=work)
+    await world.run(spec("A"), spec("B"), spec("C"))
+    assert world.snapshot()["turnCount"] == 2
+
+
+async def test_idea_08_in_the_same_store_notes_are_not_embedded_but_the_counter_is():
+    world = RunWorld(memory="file")
+    await world.run(spec("A", assignee="a"))
+    saved = world.snapshot()
+    assert "sharedMemory" not in saved
+    assert saved["turnCount"] == 1
+    note = f"a/task:{saved['queue']['tasks'][0]['id']}:result"
+    assert world.store.get(note).value == "A done"
+
+
+async def test_idea_09_a_separate_store_is_embedded_and_comes_back():
+    world = RunWorld(memory=True)
+    await world.run(spec("A", assignee="a"), spec("B", "A", memory_scope="all"))
+    crashed = world.crashed(1)
+    saved = crashed.snapshot()
+    assert [e["value"] for e in saved["sharedMemory"]["entries"]] == ["A done"]
+    assert saved["sharedMemory"]["turnCount"] == 1
+    crashed.prompts = {}
+    await crashed.restore()
+    assert "A done" in crashed.prompts["B"]
+    assert crashed.snapshot()["sharedMemory"]["turnCount"] == 2
+
+
+async def test_idea_06_abort_after_the_first_task_then_restore_runs_only_the_second():
+    async def work(world, _agent, job):
+        if job.task_title == "A":
+            return ok("note of A")
+        world.token.stop(StopReason.CANCEL)
+        return bad("stopped", aborted=True)
+
+    world = RunWorld(memory=True, work=work)
+    result = await world.run(spec("A", assignee="a"), spec("B", "A", memory_scope="all"))
+    assert result.status.code == "cancelled"
+    world.work, world.prompts = None, {}
+    result = await world.restore()
+    assert statuses(result) == {"A": "completed", "B": "completed"}
+    assert list(world.prompts) == ["B"]
+    assert "note of A" in world.prompts["B"]
 
 
 async def test_values_come_back_as_they_were_written():
