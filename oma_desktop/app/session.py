@@ -80,7 +80,12 @@ class Session:
         )
         self._runs = EmbeddedRuns(feed, self._monitor.hint, now=clock.now)
         self._launcher = Launcher(
-            clock=clock, supervisor=supervisor, lanes=lanes, app=APP, speed=speed
+            clock=clock,
+            supervisor=supervisor,
+            lanes=lanes,
+            app=APP,
+            speed=speed,
+            reader=self._monitor.read_file,
         )
 
     # ------------------------------------------------------------------ Commands
@@ -241,7 +246,8 @@ class Session:
         if intent.reviewer_name:
             reviewer["displayName"] = intent.reviewer_name
         address = parse_address(intent.store)
-        with deciding(address, app=f"{APP} review", clock=self._clock) as store:
+        reader = self._monitor.read_file
+        with deciding(address, app=f"{APP} review", clock=self._clock, reader=reader) as store:
             ledger = ApprovalLedger(store, clock=self._clock)
             return ledger.decide(intent.request_id, intent.request_hash, intent.verdict, reviewer)
 

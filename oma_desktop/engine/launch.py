@@ -36,6 +36,7 @@ from oma_desktop.model.runfile import Coordinator
 from oma_desktop.store.access import Choose, OpenRun, open_run, read_only
 from oma_desktop.store.address import StoreAddress, is_database, parse_address
 from oma_desktop.store.catalog_paths import default_store_path
+from oma_desktop.store.file_reading import Reader, read_container
 from oma_desktop.store.memory import MemoryStore
 from oma_desktop.store.origin import Origin, forget_origin, read_origin, write_origin
 
@@ -70,7 +71,10 @@ class Prepared:
 
 
 class Launcher:
-    """Prepares attempts. `app` names us in the lock; `speed` scales scripted delays (0: none)."""
+    """Prepares attempts. `app` names us in the lock; `speed` scales scripted delays (0: none).
+
+    `reader` reads store files; the window's parses big ones in another process.
+    """
 
     def __init__(
         self,
@@ -81,6 +85,7 @@ class Launcher:
         app: str,
         speed: float = 1.0,
         force_lock: bool = False,
+        reader: Reader = read_container,
     ) -> None:
         self._clock = clock
         self._supervisor = supervisor
@@ -88,6 +93,7 @@ class Launcher:
         self._app = app
         self._speed = speed
         self._force = force_lock
+        self._reader = reader
 
     async def new_run(
         self,
@@ -138,7 +144,9 @@ class Launcher:
         Raises NotFound (no store, no such run), InvalidInput (no files, several runs), else as
         `new_run`.
         """
-        origin = await self._lanes.work(_known_origin, store, origin, key, run_id)
+        origin = await self._lanes.work(
+            partial(_known_origin, store, origin, key, run_id, reader=self._reader)
+        )
         files = await self._lanes.work(read_files, origin)
         wiring = await self._wire(files, origin, store, bus=bus, effects=effects, needs_work=False)
         choose = partial(saved_key, path=store, key=key, run_id=run_id, files=files)
@@ -205,7 +213,13 @@ class Launcher:
         opened: OpenRun | None = None
         try:
             opened = await self._lanes.store(
-                open_run, path, choose, app=self._app, clock=self._clock, force=self._force
+                open_run,
+                path,
+                choose,
+                app=self._app,
+                clock=self._clock,
+                force=self._force,
+                reader=self._reader,
             )
             yield opened
         except BaseException:
@@ -301,14 +315,15 @@ def _release(opened: OpenRun, path: StoreAddress, key: str) -> None:
 
 
 def _known_origin(
-    path: StoreAddress, origin: Origin, key: str | None, run_id: str | None
+    path: StoreAddress, origin: Origin, key: str | None, run_id: str | None, *, reader: Reader
 ) -> Origin:
     """Files not named are those the run was started from."""
     if isinstance(path, Path) and not path.is_file():
         raise NotFound("PATH_NOT_FOUND", path=str(path))
     if not origin.is_empty:
         return origin
-    found = read_origin(path, saved_key(read_only(path), path=path, key=key, run_id=run_id))
+    held = read_only(path, reader=reader)
+    found = read_origin(path, saved_key(held, path=path, key=key, run_id=run_id))
     if found.is_empty:
         raise InvalidInput("RESTORE_NEEDS_FILES", path=str(path))
     return found

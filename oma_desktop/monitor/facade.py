@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from watchdog.observers import Observer
@@ -19,6 +20,7 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.model.call_detail import CallDetail
+from oma_desktop.model.container import Container
 from oma_desktop.model.errors import NotFound, OmaError, WatchUnavailable
 from oma_desktop.model.resume import ResumePlan
 from oma_desktop.model.view import ConversationView, Effect, RunRef, RunState, StoreView
@@ -203,6 +205,10 @@ class Monitor:
         """Read whole input and output of one call. Raises StoreError or NotFound."""
         job = CallJob(ref.store, ref.key, task_id, call_id, round_, _address(ref))
         return await self._reader.call(job, size=self._size(ref.store))
+
+    def read_file(self, path: Path) -> tuple[Container, FileStamp | None]:
+        """Read a store file for its writer; big ones in the worker process. Blocks, on a lane."""
+        return self._reader.container(path)
 
     async def resume_plan(
         self, ref: RunRef, *, effects: Mapping[str, Effect] | None = None

@@ -25,6 +25,7 @@ from oma_desktop.model.view import ConversationView, Effect, Owner, StoreView
 from oma_desktop.store.access import Stamp, read_store
 from oma_desktop.store.address import StoreAddress
 from oma_desktop.store.file_calls import FileStamp
+from oma_desktop.store.file_reading import read_container
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,25 @@ class StoreJob:
             owners=self.owners,
         )
         return StoreReading(view, stamp)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerReading:
+    """A store file as read, and its stamp; no stamp: there was no file."""
+
+    container: Container
+    stamp: FileStamp | None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerJob:
+    """A whole store file, for whoever is about to write it in the program itself."""
+
+    path: str
+
+    def run(self) -> ContainerReading:
+        """Raises Corrupt, SchemaTooNew or StoreError."""
+        return ContainerReading(*read_container(Path(self.path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +136,8 @@ class PlanJob:
         return resume_plan(_snapshot(loaded), rows, effects=self.effects, problems=loaded.problems)
 
 
-Job: TypeAlias = StoreJob | ConversationJob | CallJob | PlanJob
-Answer: TypeAlias = StoreReading | ConversationView | CallDetail | ResumePlan
+Job: TypeAlias = StoreJob | ContainerJob | ConversationJob | CallJob | PlanJob
+Answer: TypeAlias = StoreReading | ContainerReading | ConversationView | CallDetail | ResumePlan
 
 
 def modified_at(stamp: Stamp | None) -> datetime | None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Final, TypeVar, cast
 
+from oma_desktop.model.container import Container, ContainerEntry
 from oma_desktop.model.view import (
     ApprovalView,
     ConversationView,
@@ -20,7 +21,7 @@ from oma_desktop.model.view import (
     StoreView,
     TaskView,
 )
-from oma_desktop.monitor.jobs import Answer, StoreReading
+from oma_desktop.monitor.jobs import Answer, ContainerReading, StoreReading
 
 T = TypeVar("T")
 
@@ -40,6 +41,13 @@ def split(answer: Answer) -> Iterator[bytes]:
         for index, run in enumerate(view.runs):
             for start in range(0, len(run.tasks), BATCH):
                 yield pickle.dumps((index, run.tasks[start : start + BATCH]))
+    elif isinstance(answer, ContainerReading):
+        yield pickle.dumps(replace(answer, container=replace(answer.container, entries=[])))
+        for entry in answer.container.entries:
+            text = entry.value
+            yield pickle.dumps(replace(entry, value=text[:_TEXT_BATCH]))
+            for start in range(_TEXT_BATCH, len(text), _TEXT_BATCH):
+                yield pickle.dumps(text[start : start + _TEXT_BATCH])
     elif isinstance(answer, ConversationView):
         yield pickle.dumps(replace(answer, messages=()))
         sizes = (sum(len(b.text) + 200 for b in m.blocks) for m in answer.messages)
@@ -84,6 +92,8 @@ def join(pieces: Iterator[bytes], known: Known | None = None) -> Answer:
         raise first
     if isinstance(first, StoreReading):
         return replace(first, view=_join_store(first.view, pieces, known or Known()))
+    if isinstance(first, ContainerReading):
+        return replace(first, container=_join_container(first.container, pieces))
     if isinstance(first, ConversationView):
         messages: list[MessageView] = []
         for piece in pieces:
@@ -109,6 +119,27 @@ def _join_store(frame: StoreView, pieces: Iterator[bytes], known: Known) -> Stor
         replace(run, tasks=tuple(own)) for run, own in zip(frame.runs, tasks, strict=True)
     )
     return replace(frame, runs=runs, approvals=tuple(approvals))
+
+
+def _join_container(frame: Container, pieces: Iterator[bytes]) -> Container:
+    entries: list[ContainerEntry] = []
+    texts: list[str] = []
+    for piece in pieces:
+        part = cast("ContainerEntry | str", pickle.loads(piece))
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        _complete(entries, texts)
+        entries.append(part)
+    _complete(entries, texts)
+    return replace(frame, entries=entries)
+
+
+def _complete(entries: list[ContainerEntry], texts: list[str]) -> None:
+    """Give the last entry the rest of its value."""
+    if texts:
+        entries[-1] = replace(entries[-1], value="".join((entries[-1].value, *texts)))
+        texts.clear()
 
 
 def _batches(items: Iterable[T], weights: Iterable[int], limit: int) -> Iterator[tuple[T, ...]]:

@@ -17,7 +17,7 @@ from oma_desktop.model.container import Container, ContainerEntry
 from oma_desktop.store.address import DatabaseAddress, StoreAddress
 from oma_desktop.store.database import DatabaseStamp, DatabaseStore
 from oma_desktop.store.file_calls import FileStamp
-from oma_desktop.store.file_reading import read_container
+from oma_desktop.store.file_reading import Reader, read_container
 from oma_desktop.store.lease import Lease
 from oma_desktop.store.lock import WriterLock
 from oma_desktop.store.memory import MemoryStore
@@ -46,15 +46,23 @@ class OpenRun:
 
 
 def open_run(
-    address: StoreAddress, choose: Choose, *, app: str, clock: WallClock, force: bool = False
+    address: StoreAddress,
+    choose: Choose,
+    *,
+    app: str,
+    clock: WallClock,
+    force: bool = False,
+    reader: Reader = read_container,
 ) -> OpenRun:
     """Open a store to write the run that `choose` names; everything is given back on failure.
+
+    `reader` reads a file; a database is read here.
 
     Raises Locked when somebody else writes the store (file) or the run (database), what `choose`
     raises, else as `writers.open_for_writing` or the database does.
     """
     if isinstance(address, Path):
-        opened = open_for_writing(address, app=app, clock=clock, force=force)
+        opened = open_for_writing(address, app=app, clock=clock, force=force, reader=reader)
         try:
             return OpenRun(opened.store, opened.lock, choose(opened.store), opened.close)
         except BaseException:
@@ -82,11 +90,16 @@ def open_run(
 
 @contextmanager
 def deciding(
-    address: StoreAddress, *, app: str, clock: WallClock, force: bool = False
+    address: StoreAddress,
+    *,
+    app: str,
+    clock: WallClock,
+    force: bool = False,
+    reader: Reader = read_container,
 ) -> Iterator[MemoryStore]:
     """Lend the store for one decision. Raises like `open_run`; a database is never busy."""
     if isinstance(address, Path):
-        with writing(address, app=app, clock=clock, force=force) as lent:
+        with writing(address, app=app, clock=clock, force=force, reader=reader) as lent:
             yield lent
         return
     store = connect(address, clock=clock)
@@ -106,13 +119,15 @@ def connect(address: DatabaseAddress, *, clock: WallClock | None = None) -> Data
 _MODULES: Final = {"redis": "redis", "postgresql": "postgres"}
 
 
-def read_store(address: StoreAddress) -> tuple[Container, Stamp | None]:
+def read_store(
+    address: StoreAddress, *, reader: Reader = read_container
+) -> tuple[Container, Stamp | None]:
     """Return everything in a store as it is at one moment; no file is an empty store.
 
     Raises Corrupt, SchemaTooNew or StoreError.
     """
     if isinstance(address, Path):
-        return read_container(address)
+        return reader(address)
     store = connect(address)
     try:
         reading = store.read()
@@ -125,9 +140,9 @@ def read_store(address: StoreAddress) -> tuple[Container, Stamp | None]:
     return Container(rows, problems=reading.problems), reading.stamp
 
 
-def read_only(address: StoreAddress) -> ReadOnlyStore:
+def read_only(address: StoreAddress, *, reader: Reader = read_container) -> ReadOnlyStore:
     """Read a store once, without lock and without touching anything. Raises as `read_store`."""
-    container, stamp = read_store(address)
+    container, stamp = read_store(address, reader=reader)
     return as_read_only(address, container, stamp)
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.model.view import OwnerKind, RunRef, RunState, TaskState
+from oma_desktop.monitor.reader import SMALL
+from oma_desktop.store import file_reading
 from oma_desktop.store.lock import WriterLock
 from oma_desktop.store.origin import Origin
 from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
@@ -118,21 +120,39 @@ async def test_two_clicks_are_one_decision(bench, tmp_path):
     assert bench.feed.stores()[0].approvals[0].state == "approved"
 
 
-async def test_a_store_suspended_by_the_peer_is_decided_and_restored(bench, tmp_path):
+@pytest.mark.parametrize("megabytes", [0, 18])
+async def test_a_store_suspended_by_the_peer_is_decided_and_restored(
+    bench, tmp_path, monkeypatch, megabytes
+):
+    """A big one is parsed in the worker process only: a thread would hold the window meanwhile."""
     source = GOLDEN / "c_tool_gate_1_suspended"
     store = tmp_path / "checkpoint.json"
-    shutil.copyfile(source / "checkpoint.json", store)
+    document = json.loads((source / "checkpoint.json").read_text("utf-8"))
+    if megabytes:
+        note = {**document["entries"][0], "key": "a/note", "metadata": {"agent": "a"}}
+        note["value"] = 'a "quoted" line\n' * (megabytes * 1_000_000 // 18)
+        document["entries"].append(note)
+    store.write_text(json.dumps(document, ensure_ascii=False), "utf-8")
+    parsed, parse = [], file_reading.parse_container
+
+    def watched(data, *, path):
+        parsed.append(len(data))
+        return parse(data, path=path)
+
+    monkeypatch.setattr(file_reading, "parse_container", watched)
     bench.session.open_paths([str(store)])
-    await until(lambda: state_is(bench, RunState.SUSPENDED))
+    await until(lambda: state_is(bench, RunState.SUSPENDED), 60)
     decide(bench, "approve")
-    await until(lambda: bench.feed.stores()[0].approvals[0].state == "approved")
+    await until(lambda: bench.feed.stores()[0].approvals[0].state == "approved", 60)
 
     async def choose(_run):
         return Origin(script=source / "peer_script.json")
 
     bench.session._choose_files = choose
     bench.session.resume(ResumeIntent(ref_of(bench)))
-    await until(lambda: state_is(bench, RunState.OK))
+    await until(lambda: state_is(bench, RunState.OK), 60)
+    assert [size for size in parsed if size > SMALL] == []
+    assert json.loads(store.read_bytes())["entries"][0]["key"] == document["entries"][0]["key"]
     run = only_run(bench)
     assert run.attempt == 2
     assert [t.state for t in run.tasks] == [TaskState.DONE] * 3

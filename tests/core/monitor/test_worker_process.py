@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import threading
@@ -14,13 +15,15 @@ import psutil
 import pytest
 
 from oma_desktop.base.lanes import Lanes
+from oma_desktop.model.container import Container
 from oma_desktop.model.errors import Corrupt, StoreError
 from oma_desktop.model.view import BlockView, ConversationView, MessageView
-from oma_desktop.monitor.jobs import StoreJob
+from oma_desktop.monitor.jobs import ContainerJob, StoreJob
 from oma_desktop.monitor.ownership import NO_WRITER
 from oma_desktop.monitor.pieces import Known, join, split
 from oma_desktop.monitor.reader import Reader
 from oma_desktop.monitor.worker_process import WorkerProcess
+from oma_desktop.store import file_reading
 from tests.core.monitor.harness import GOLDEN, store_text
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -42,6 +45,55 @@ def test_pictures_survive_the_way(process: WorkerProcess) -> None:
     for name in ("m_multi_run_store", "j1_multimodal_unicode_midrun", "c_tool_gate_3_rejected"):
         path = GOLDEN / name / "checkpoint.json"
         assert process.ask(job(path)) == job(path).run()
+
+
+@pytest.mark.parametrize("size", [0, 10, 700_000])
+def test_a_file_that_will_be_written_comes_over_whole(
+    process: WorkerProcess, tmp_path: Path, size: int
+) -> None:
+    """Values in parts, unknown keys, oddities and the stamp; no file is an empty store."""
+    path = tmp_path / "s.json"
+    assert process.ask(ContainerJob(str(path))) == ContainerJob(str(path)).run()
+    value = "中\ud83d\ude00\\n" * size
+    rows = [
+        {"key": "a", "value": value, "createdAt": "2026-01-01", "later": [1]},
+        {"key": "b", "value": "", "createdAt": "2026-01-01", "metadata": {"n": 1}},
+        {"key": "c", "value": value[:9], "createdAt": "2026-01-01", "expiresAtTurn": 2},
+    ]
+    path.write_text(json.dumps({"version": 1, "entries": rows, "more": {"x": None}}), "utf-8")
+    assert process.ask(ContainerJob(str(path))) == ContainerJob(str(path)).run()
+
+
+async def test_a_reader_for_writers_parses_big_files_elsewhere_and_needs_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[int] = []
+    plain = file_reading.parse_container
+
+    def parse(data: bytes, *, path: str) -> Container:
+        parsed.append(len(data))
+        return plain(data, path=path)
+
+    monkeypatch.setattr(file_reading, "parse_container", parse)
+    small, big = tmp_path / "small.json", tmp_path / "big.json"
+    for path, n in ((small, 10), (big, 1_000_000)):
+        path.write_text(store_text("r" * n), "utf-8")
+    lanes = Lanes()
+    reader = Reader(lanes)
+    try:
+        for path in (small, big):
+            container, stamp = await lanes.store(reader.container, path)
+            assert stamp is not None
+            assert stamp.size == path.stat().st_size
+        assert parsed == [small.stat().st_size], "the big one was parsed by the worker"
+        damaged = tmp_path / "damaged.json"
+        damaged.write_bytes(big.read_bytes()[:-2])
+        with pytest.raises(Corrupt):
+            await lanes.store(reader.container, damaged)
+        await reader.close()
+        assert await lanes.store(reader.container, big) == (container, stamp), "at the end: here"
+    finally:
+        lanes.close()
 
 
 def test_a_refused_file_is_an_answer_and_the_next_one_is_right(process: WorkerProcess) -> None:
