@@ -15,6 +15,7 @@ from oma_desktop.engine.checkpointing import CheckpointWriter
 from oma_desktop.engine.control import RunControl
 from oma_desktop.engine.identity import Ids
 from oma_desktop.engine.pool import Pool
+from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.scheduling import AgentChooser, check_requirements
 from oma_desktop.engine.team import AgentJob, Team
@@ -43,7 +44,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt of one run."""
+    """One attempt of one run. `recovery` is None where the plan is fixed."""
 
     team: Team
     options: OrchestratorOptions
@@ -54,6 +55,7 @@ class Attempt:
     chooser: AgentChooser
     writer: CheckpointWriter | None
     pool: Pool
+    recovery: RecoveryOptions | None = None
 
     async def save(self, boundary: str) -> bool:
         """Best effort. False when it failed, which was announced.

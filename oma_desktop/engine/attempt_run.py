@@ -22,6 +22,7 @@ from oma_desktop.engine.options import RestoreOptions, RunOptions
 from oma_desktop.engine.places import ledger_of
 from oma_desktop.engine.pool import Pool
 from oma_desktop.engine.queue import RUN_ABORTED
+from oma_desktop.engine.recovery_options import RecoveryOptions, checked_recovery
 from oma_desktop.engine.results import final_status, team_result
 from oma_desktop.engine.run_log import RunLog
 from oma_desktop.engine.run_state import RunState
@@ -65,8 +66,12 @@ class AttemptRun:
         state: RunState,
         options: RunOptions | RestoreOptions,
         place: Checkpoint | None,
+        recovery: RecoveryOptions | None = None,
     ) -> None:
+        """`recovery` is the engine's own; the options may replace it. Raises as `run_tasks`."""
         team = with_delegation(team)
+        wanted = options.recovery if options.recovery is not None else recovery
+        repairs = checked_recovery(wanted, gates=team.gates, mode=state.mode)
         self._services = services
         self._state = state
         team = _guarded(team, state, orchestrator)
@@ -110,6 +115,7 @@ class AttemptRun:
             chooser=chooser,
             writer=self._writer,
             pool=Pool(orchestrator.max_concurrency),
+            recovery=repairs,
         )
 
     async def run(

@@ -27,9 +27,12 @@ class Dispatcher:
         self._state = attempt.state
         self._control = attempt.control
         self._ready = ReadyQueue(attempt.options.scheduling_strategy, self._state.queue.tasks)
-        self._work = TaskWork(attempt, on_ready=self._on_ready, on_gone=self._on_gone)
+        self._work = TaskWork(
+            attempt, on_ready=self._on_ready, on_gone=self._on_gone, on_plan=self._on_plan
+        )
         self._rounds = Rounds(attempt)
         self._running: dict[asyncio.Task[None], str] = {}
+        self._again: set[str] = set()  # a plan patch moved them while a gate was asked
         self.passes = 0
 
     async def run(self) -> None:
@@ -74,10 +77,17 @@ class Dispatcher:
         if self._rounds.active:
             self._rounds.keep(task_ids)
         else:
+            at_work = set(self._running.values())
             for task_id in task_ids:
-                if self._state.queue.status(task_id) == "pending":
+                if task_id in at_work:
+                    self._again.add(task_id)
+                elif self._state.queue.status(task_id) == "pending":
                     self._push(task_id)
         self._control.wake()
+
+    def _on_plan(self) -> None:
+        """The plan has new tasks."""
+        self._ready.learn(self._state.queue.tasks)
 
     def _on_gone(self, task_ids: list[str]) -> None:
         for task_id in task_ids:
@@ -118,7 +128,10 @@ class Dispatcher:
         task.add_done_callback(self._settled)
 
     def _settled(self, task: asyncio.Task[None]) -> None:
-        del self._running[task]
+        task_id = self._running.pop(task)
+        if task_id in self._again:
+            self._again.discard(task_id)
+            self._on_ready([task_id])
         if not task.cancelled() and (error := task.exception()) is not None:
             # A bug, reported by the supervisor. The rest drains; the last safe state stays.
             self._control.ask(broken(error))

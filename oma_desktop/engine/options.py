@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.model.governance import Governance
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.plan import PlanArtifact
@@ -58,7 +59,8 @@ class CheckpointOptions:
 class RunOptions:
     """Options of `run_tasks` and `run_from_plan`.
 
-    `max_token_budget` combines with the orchestrator's by minimum.
+    `max_token_budget` combines with the orchestrator's by minimum; `recovery` replaces the engine's
+    own as a whole.
     """
 
     run_id: str | None = None
@@ -67,6 +69,7 @@ class RunOptions:
     max_token_budget: int | None = None
     token: CancelToken = field(default_factory=CancelToken)
     goal: str | None = None
+    recovery: RecoveryOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ class RestoreOptions:
     opens failed tasks again, with what failed or was skipped because of them. `run_masked` names
     the calls (ids) that may run although their saved input holds `[redacted]`: a person saw them;
     None means all. `coordinator` sums up a run of a goal again; without one its closing answer is
-    missing (engine.md 4.5).
+    missing (engine.md 4.5). `recovery` as in RunOptions; what earlier attempts revised counts on.
     """
 
     checkpoint: CheckpointOptions
@@ -118,3 +121,4 @@ class RestoreOptions:
     specs: tuple[TaskSpec, ...] | None = None
     plan: PlanArtifact | None = None
     coordinator: Coordinator | None = None
+    recovery: RecoveryOptions | None = None

@@ -25,6 +25,7 @@ from oma_desktop.engine.options import (
     RunOptions,
     TeamRunOptions,
 )
+from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.team import Team
 from oma_desktop.model.message import Message
 from oma_desktop.model.plan import PlanArtifact
@@ -37,7 +38,8 @@ class OpenMultiAgent:
 
     Everything from outside comes in here: clock, tasks, executors, ids, chance, events. `execute`
     runs one agent on one job; the default is the built-in runner. `router` says for every goal
-    whether one agent takes it; the default looks at its wording.
+    whether one agent takes it; the default looks at its wording. `recovery` counts where a run
+    brings none of its own.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class OpenMultiAgent:
         rng: Callable[[], float] = random.random,
         execute: Execute | None = None,
         router: ExecutionRouter | None = None,
+        recovery: RecoveryOptions | None = None,
     ) -> None:
         self.bus = bus or EventBus()
         services = Services(
@@ -63,7 +66,7 @@ class OpenMultiAgent:
             bus=self.bus,
             execute=execute or run_agent(clock=clock, bus=self.bus, supervisor=supervisor),
         )
-        self._base = Foundation(options or OrchestratorOptions(), services, router)
+        self._base = Foundation(options or OrchestratorOptions(), services, router, recovery)
 
     async def run_team(
         self, team: Team, goal: str, options: TeamRunOptions | None = None

@@ -6,7 +6,8 @@ snapshot may keep references to them while the run goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 from oma_desktop.model.checkpoint import QueueSnapshot, TaskSnapshot, TaskStatus
@@ -45,6 +46,11 @@ _ORDER: Final = (
     "supersededByRevision",
     "recoveredByRevision",
 )
+_EVENTS: Final[dict[TaskStatus, QueueEvent]] = {
+    "pending": "ready",
+    "failed": "failed",
+    "skipped": "skipped",
+}
 PARTITIONS: Final = (
     ("pending", "pending"),
     ("inProgress", "in_progress"),
@@ -53,6 +59,30 @@ PARTITIONS: Final = (
     ("blocked", "blocked"),
     ("skipped", "skipped"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """Changes that are in the queue, and in its snapshots, before anybody is told of them.
+
+    `changed` has each task before and after, `added` the ids of the new ones.
+    """
+
+    changed: tuple[tuple[TaskSnapshot, TaskSnapshot], ...]
+    added: tuple[str, ...]
+
+    @property
+    def hidden(self) -> list[str]:
+        """Tasks that nobody may start: the new ones, and those that had not begun."""
+        return [b["id"] for b, _ in self.changed if b["status"] in UNSTARTED] + [*self.added]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of hidden tasks: those that may start, those that ended meanwhile."""
+
+    ready: tuple[str, ...]
+    failed: tuple[str, ...] = ()
 
 
 def in_writer_order(task: TaskSnapshot) -> TaskSnapshot:
@@ -76,7 +106,8 @@ class TaskQueue:
     """All tasks of a run in insertion order.
 
     Invariants: ids are unique; a terminal task is never opened again; `blocked` becomes `pending`
-    exactly when its last dependency completes; a cascade never touches a task in progress.
+    exactly when its last dependency completes; a cascade never touches a task in progress; a task
+    hidden by `lay_over` follows its dependencies silently until `publish` or `take_back`.
     `now` gives ms-ISO text. The listener hears each change right after it happened.
     """
 
@@ -88,6 +119,7 @@ class TaskQueue:
         self._pages: list[TaskPage | None] = []  # None: changed since it was last looked at
         self._dependents: dict[str, list[str]] = {}
         self._waiting_for: dict[str, int] = {}
+        self._hidden: set[str] = set()
         self._open = 0
 
     def __len__(self) -> int:
@@ -209,8 +241,9 @@ class TaskQueue:
             self._waiting_for[other] -= 1
             if self._waiting_for[other] == 0 and self._tasks[other]["status"] == "blocked":
                 self._set(other, status="pending", updatedAt=self._now())
-                self._listener("ready", other)
-                unblocked.append(other)
+                if other not in self._hidden:
+                    self._listener("ready", other)
+                    unblocked.append(other)
         self._announce_end()
         return unblocked
 
@@ -246,7 +279,8 @@ class TaskQueue:
             if self._tasks[other]["status"] not in UNSTARTED:
                 continue
             self._close(other, status, _cascade_reason(cause, status))
-            cascaded.append(other)
+            if other not in self._hidden:
+                cascaded.append(other)
             stack.extend((other, o) for o in reversed(self._dependents.get(other, [])))
         self._announce_end()
         return cascaded
@@ -254,7 +288,113 @@ class TaskQueue:
     def _close(self, task_id: str, status: TaskStatus, reason: str) -> None:
         self._set(task_id, status=status, result=reason, updatedAt=self._now())
         self._open -= 1
-        self._listener("failed" if status == "failed" else "skipped", task_id)
+        if task_id not in self._hidden:
+            self._tell(task_id)
+
+    def _tell(self, task_id: str) -> None:
+        """Announce the status of a task that did not have it before."""
+        event = _EVENTS.get(self.status(task_id))
+        if event is not None:
+            self._listener(event, task_id)
+
+    # ------------------------------------------------------------------ plan patches
+
+    def lay_over(self, changed: Sequence[TaskSnapshot], added: Sequence[TaskSnapshot]) -> Overlay:
+        """Put a patch in place and tell nobody: at once and whole (engine.md 15.5, DEV-04).
+
+        The caller has checked it; what it touches has not begun, except for marks.
+        """
+        overlay = Overlay(
+            tuple((self.get(task["id"]), in_writer_order(task)) for task in changed),
+            tuple(task["id"] for task in added),
+        )
+        for before, after in overlay.changed:
+            self._put(after["id"], after)
+            self._open += (after["status"] not in TERMINAL) - (before["status"] not in TERMINAL)
+        for task in added:
+            self._insert(task)
+        self._hidden.update(overlay.hidden)
+        return overlay
+
+    def hides(self, task_id: str) -> bool:
+        """Whether a task is part of a patch nobody was told of yet."""
+        return task_id in self._hidden
+
+    def publish(self, overlay: Overlay) -> Settled:
+        """Tell what the patch did, and what its tasks became since it was put in place."""
+        self._hidden.difference_update(overlay.hidden)
+        blocked = {b["id"] for b, _ in overlay.changed if b["status"] == "blocked"}
+        for task_id in overlay.hidden:
+            begins = task_id in blocked or task_id in overlay.added
+            if begins or self.status(task_id) in TERMINAL:
+                self._tell(task_id)
+        return self._settled(overlay.hidden)
+
+    def take_back(self, overlay: Overlay) -> Settled:
+        """Undo exactly what the patch changed; what happened meanwhile stays (DEV-05)."""
+        self._hidden.difference_update(overlay.hidden)
+        self._forget(overlay.added)
+        for before, after in overlay.changed:
+            self._restore(before, after)
+        reopened = [b for b, _ in overlay.changed if b["status"] in UNSTARTED]
+        for before in reopened:
+            if self.status(before["id"]) != before["status"]:
+                self._tell(before["id"])
+            self._catch_up(before["id"])
+        return self._settled(task["id"] for task in reopened)
+
+    def _settled(self, ids: Iterable[str]) -> Settled:
+        known = [(i, self._tasks[i]) for i in ids]
+        return Settled(
+            ready=tuple(i for i, t in known if t["status"] == "pending"),
+            failed=tuple(
+                i for i, t in known if t["status"] in TERMINAL and "supersededByRevision" not in t
+            ),
+        )
+
+    def _forget(self, task_ids: Collection[str]) -> None:
+        """Take tasks out again; nothing that stays waits for them."""
+        gone = set(task_ids)
+        for task_id in task_ids:
+            task = self._tasks.pop(task_id)
+            self._open -= task["status"] not in TERMINAL
+            del self._waiting_for[task_id]
+            for dep in dict.fromkeys(task.get("dependsOn", ())):
+                self._dependents[dep] = [o for o in self._dependents[dep] if o not in gone]
+        self._places = {task_id: place for place, task_id in enumerate(self._tasks)}
+        self._pages = [None] * -(-len(self._tasks) // PAGE)
+
+    def _restore(self, before: TaskSnapshot, after: TaskSnapshot) -> None:
+        """Give every field the patch changed its old value, unless it has changed since."""
+        now = self.get(before["id"])
+        then, since, old = (cast("dict[str, object]", doc) for doc in (after, now, before))
+        undone = dict(since)
+        for key in {*then, *old}:
+            if then.get(key) != old.get(key) and since.get(key) == then.get(key):
+                undone.pop(key, None)
+                if key in old:
+                    undone[key] = old[key]
+        task = before if undone == old else cast("TaskSnapshot", undone)
+        self._open += (task["status"] not in TERMINAL) - (now["status"] not in TERMINAL)
+        self._put(task["id"], task)
+
+    def _catch_up(self, task_id: str) -> None:
+        """Bring a task that was out of play in line with its dependencies."""
+        task = self.get(task_id)
+        if task["status"] not in UNSTARTED:
+            return
+        deps = [self._tasks[d] for d in task.get("dependsOn", ()) if d in self._tasks]
+        dead = next((d for d in deps if d["status"] in {"failed", "skipped"}), None)
+        if dead is not None:
+            status: Literal["failed", "skipped"] = (
+                "failed" if dead["status"] == "failed" else "skipped"
+            )
+            self._end(task_id, status, _cascade_reason(dead["id"], status))
+        elif task["status"] == "blocked" and self._waiting_for[task_id] == 0:
+            self._set(task_id, status="pending", updatedAt=self._now())
+            self._listener("ready", task_id)
+
+    # ------------------------------------------------------------------ small parts
 
     def _announce_end(self) -> None:
         if self._open == 0:

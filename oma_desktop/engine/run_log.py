@@ -78,7 +78,7 @@ def _notable(event: ProgressEvent) -> JsonObject:
     doc: JsonObject = {"type": event.type}
     if event.task is not None:
         doc["task"] = event.task
-    for key in ("kind", "code", "error"):
+    for key in ("kind", "code", "decision", "problem", "error"):
         if isinstance(event.data.get(key), str):
             doc[key] = _text(event.data[key])
     info = event.data.get("errorInfo")

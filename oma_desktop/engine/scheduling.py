@@ -29,16 +29,33 @@ class ReadyQueue:
     """
 
     def __init__(self, strategy: Strategy, tasks: Sequence[TaskSnapshot]) -> None:
+        self._strategy = strategy
+        self._rank = self._ranks(tasks)
+        self._heap: list[tuple[Rank, str]] = []
+        self._here: set[str] = set()
+        self._first: set[str] = set()
+
+    def learn(self, tasks: Sequence[TaskSnapshot]) -> None:
+        """The plan has changed: rank everything anew, what is here already too."""
+        self._rank = self._ranks(tasks)
+        self._heap = [(self._rank_of(task_id), task_id) for task_id in self._here]
+        heapq.heapify(self._heap)
+
+    def _ranks(self, tasks: Sequence[TaskSnapshot]) -> dict[str, Rank]:
         counts: dict[str, int] = {}
-        if strategy in _BY_CRITICALITY:  # once per graph; the peer recounted in its sort (P19)
+        if (
+            self._strategy in _BY_CRITICALITY
+        ):  # once per graph; the peer recounted in its sort (P19)
             deps = dependencies_of(tasks)
             counts = descendant_counts(list(deps), deps)
-        self._rank: dict[str, Rank] = {
+        return {
             t["id"]: (1, -counts.get(t["id"], 0), _PRIORITY[t.get("priority", "normal")], i)
             for i, t in enumerate(tasks)
         }
-        self._heap: list[tuple[Rank, str]] = []
-        self._here: set[str] = set()
+
+    def _rank_of(self, task_id: str) -> Rank:
+        rank = self._rank[task_id]
+        return (0, *rank[1:]) if task_id in self._first else rank
 
     def __len__(self) -> int:
         return len(self._here)
@@ -48,8 +65,8 @@ class ReadyQueue:
         if task_id in self._here:
             return
         self._here.add(task_id)
-        rank = self._rank[task_id]
-        heapq.heappush(self._heap, ((0, *rank[1:]) if first else rank, task_id))
+        (self._first.add if first else self._first.discard)(task_id)
+        heapq.heappush(self._heap, (self._rank_of(task_id), task_id))
 
     def remove(self, task_id: str) -> None:
         """Forget a task, for instance because a failed dependency ended it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 from oma_desktop.engine.attempt import Attempt
+from oma_desktop.engine.recovery import OutcomeBarrier
 from oma_desktop.engine.run_state import Parked
 from oma_desktop.model.canonical import dependency_payload
 from oma_desktop.model.checkpoint import CompletedTaskResult, TaskSnapshot
@@ -23,17 +24,30 @@ class Settling:
     Invariant: usage is counted in the same synchronous step that drops the in-flight entry, so a
     snapshot never counts it twice or not at all. `own` is the usage of the last try alone: what
     earlier tries used was counted when they ended, delegations that no commit holds come with it.
+    The outcome barrier stands before everything: it may change the plan, and holds the task in
+    progress until it is done (engine.md 6.3).
     """
 
-    def __init__(self, attempt: Attempt, *, on_ready: OnTasks, on_gone: OnTasks) -> None:
+    def __init__(
+        self,
+        attempt: Attempt,
+        *,
+        on_ready: OnTasks,
+        on_gone: OnTasks,
+        on_plan: Callable[[], None] = lambda: None,
+    ) -> None:
         self._attempt = attempt
         self._state = attempt.state
         self._bus = attempt.services.bus
         self._on_ready = on_ready
         self._on_gone = on_gone
+        self._barrier = OutcomeBarrier(attempt, on_ready=on_ready, on_gone=on_gone, on_plan=on_plan)
 
     async def succeeded(self, task_id: str, result: AgentRunResult, own: TokenUsage) -> None:
         """Keep the result, unblock what waited, save, then tell."""
+        if not await self._barrier.wait(task_id, result, own):
+            self.parked(task_id, result, "stopped")
+            return
         state = self._state
         task = state.queue.get(task_id)
         await self._remember(task, result)
@@ -50,6 +64,9 @@ class Settling:
 
     async def failed(self, task_id: str, result: AgentRunResult, own: TokenUsage) -> None:
         """Fail the task and what waited for it, save (DEV-12), then tell about each (DEV-17)."""
+        if not await self._barrier.wait(task_id, result, own):
+            self.parked(task_id, result, "stopped")
+            return
         state = self._state
         task = state.queue.get(task_id)
         self._leave_flight(task_id, own)

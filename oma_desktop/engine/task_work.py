@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -33,20 +33,30 @@ class TaskWork:
     Who waits for its agent holds no slot of the pool, and who waits between tries lends its own.
     """
 
-    def __init__(self, attempt: Attempt, *, on_ready: OnTasks, on_gone: OnTasks) -> None:
+    def __init__(
+        self,
+        attempt: Attempt,
+        *,
+        on_ready: OnTasks,
+        on_gone: OnTasks,
+        on_plan: Callable[[], None] = lambda: None,
+    ) -> None:
         self._attempt = attempt
         self._state = attempt.state
         self._control = attempt.control
         self._bus = attempt.services.bus
         self._gate = DispatchGate(attempt)
-        self._settling = Settling(attempt, on_ready=on_ready, on_gone=on_gone)
         self._verifier = Verifier(attempt)
+        self._settling = Settling(attempt, on_ready=on_ready, on_gone=on_gone, on_plan=on_plan)
         self._agents: dict[str, asyncio.Lock] = {}
 
     async def run(self, task_id: str) -> None:
         """Bring the task as far as it goes: completed, failed, parked, or not started at all."""
+        asked = self._state.queue.get(task_id)
         if not await self._gate.passes(task_id) or self._control.stop is not None:
             return
+        if self._state.queue.get(task_id) is not asked or self._state.queue.hides(task_id):
+            return  # a plan patch moved it meanwhile; the dispatcher hears what became of it
         task = self._begin(task_id)
         agent = self._attempt.team.agent(task.get("assignee", ""))
         if agent is None:

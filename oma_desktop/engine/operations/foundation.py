@@ -14,6 +14,7 @@ from oma_desktop.engine.checks import clean_metadata
 from oma_desktop.engine.message_bus import MessageBus
 from oma_desktop.engine.options import ExecutionRouter, RestoreOptions, RunOptions
 from oma_desktop.engine.queue import TaskQueue
+from oma_desktop.engine.recovery_options import RecoveryOptions, checked_recovery
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.team import Team
 from oma_desktop.model.checkpoint import RunMode
@@ -36,6 +37,7 @@ class Foundation:
     options: OrchestratorOptions
     services: Services
     router: ExecutionRouter | None = None
+    recovery: RecoveryOptions | None = None
 
     def now(self) -> str:
         """The present as ms-ISO text."""
@@ -71,8 +73,21 @@ class Foundation:
     ) -> AttemptRun:
         """One attempt of a run, ready to go."""
         return AttemptRun(
-            team, self.options, self.services, state=state, options=options, place=place
+            team,
+            self.options,
+            self.services,
+            state=state,
+            options=options,
+            place=place,
+            recovery=self.recovery,
         )
+
+    def check_recovery(
+        self, team: Team, options: RunOptions | RestoreOptions, mode: RunMode
+    ) -> None:
+        """Refuse a recovery that cannot work, before anything is touched (engine.md 6.1)."""
+        wanted = options.recovery if options.recovery is not None else self.recovery
+        checked_recovery(wanted, gates=team.gates, mode=mode)
 
     def tell(self, event: str, task_id: str) -> None:
         """Every change of a task's status is told, cascades included (DEV-17)."""

@@ -24,6 +24,7 @@ from oma_desktop.store.checkpoint import Checkpoint
 
 async def start(base: Foundation, team: Team, work: NewTasks, options: RunOptions) -> TeamRunResult:
     """Run new tasks from the first one on. Without tasks nothing runs or is saved (DEV-31)."""
+    base.check_recovery(team, options, work.mode)
     checkpoint = options.checkpoint
     run_id = one_run_id(options.run_id, checkpoint.run_id if checkpoint else None)
     identity = new_identity(run_id, base.services.ids)

@@ -19,7 +19,7 @@ from oma_desktop.engine.restored_verify import verify_again
 from oma_desktop.engine.results import team_result
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.team import Team
-from oma_desktop.model.checkpoint import CheckpointSnapshot
+from oma_desktop.model.checkpoint import CheckpointSnapshot, RunMode
 from oma_desktop.model.checkpoint_loader import LoadedSnapshot, own_facts
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.result import RunIdentity, RunStatus, TeamRunResult
@@ -41,6 +41,7 @@ class SavedRun:
         check_team(self._team)
         if self._options.specs is not None and self._options.plan is not None:
             raise InvalidInput("RESTORE_TWO_SOURCES")
+        self._check_recovery("runFromPlan" if self._options.plan is not None else "runTasks")
         checkpoint = self._options.checkpoint
         wanted = one_run_id(self._options.run_id, checkpoint.run_id)
         async with taken(checkpoint.lock, self._services.lanes):
@@ -49,6 +50,9 @@ class SavedRun:
             if loaded is None or not loaded.snapshot["queue"]["tasks"]:
                 return await self._without_checkpoint(place)
             return await self._go_on(place, loaded)
+
+    def _check_recovery(self, mode: RunMode) -> None:
+        self._base.check_recovery(self._team, self._options, mode)
 
     async def _without_checkpoint(self, place: Checkpoint) -> TeamRunResult:
         options = self._options
@@ -63,6 +67,7 @@ class SavedRun:
             max_token_budget=options.max_token_budget,
             token=options.token,
             goal=options.goal,
+            recovery=options.recovery,
         )
         state = state_of(self._base, self._team, work, options=run, identity=identity)
         give_memory(state, self._team.config, options.checkpoint, self._services)
@@ -79,6 +84,7 @@ class SavedRun:
 
     async def _go_on(self, place: Checkpoint, loaded: LoadedSnapshot) -> TeamRunResult:
         options, snapshot = self._options, loaded.snapshot
+        self._check_recovery(snapshot["mode"])
         requested = one_run_id(options.run_id, options.checkpoint.run_id)
         identity = continued_identity(snapshot, requested, self._services.ids)
         refuse_broken_graph(snapshot["queue"]["tasks"])

@@ -48,6 +48,7 @@ class TeamRun:
 
     def _check(self) -> None:
         check_team(self._team)
+        self._base.check_recovery(self._team, self._options, "runTeam")
         if not self._goal.strip():
             raise InvalidInput("GOAL_EMPTY")
         if self._options.mode == "single" and self._options.plan_only:

@@ -129,8 +129,10 @@ class RunWorld:
         tools=(),
         rng=lambda: 0.0,
         team=None,
+        recovery_default=None,
         **options,
     ):
+        self.recovery_default = recovery_default
         self.clock = VirtualClock()
         self.bus = EventBus()
         self.events: list[ProgressEvent] = []
@@ -179,6 +181,7 @@ class RunWorld:
             ids=self.ids,
             rng=self.rng,
             execute=None if real_runner else self._execute,
+            recovery=self.recovery_default,
         )
         self.oma = oma
         main = supervisor.spawn(call(oma), name="the run")

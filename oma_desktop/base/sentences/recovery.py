@@ -1,0 +1,126 @@
+"""Sentences about repairing a plan while it runs (engine.md 6)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oma_desktop.base.text import N_, Sentence
+
+_NOTHING_RAN: Final = N_("Nothing was run and nothing was saved.")
+_AS_BEFORE: Final = N_("The plan was left exactly as it was, and the run went on with it.")
+_FORWARD: Final = N_("What was done is kept.")
+
+SENTENCES: Final[dict[str, Sentence]] = {
+    # asking for recovery
+    "RECOVERY_POLICY_MISSING": Sentence(
+        N_("The run shall repair its plan, but nobody says how."),
+        _NOTHING_RAN,
+        N_("Give rules or a replanner, or leave the plan fixed."),
+    ),
+    "RECOVERY_POLICY_TWICE": Sentence(
+        N_("Two ways to repair the plan were given."),
+        _NOTHING_RAN,
+        N_("Give either a replanner or a callback, not both."),
+    ),
+    "RECOVERY_LIMIT_INVALID": Sentence(
+        N_("The limit {name} of plan repair cannot be {found}."),
+        _NOTHING_RAN,
+        N_("Use a whole number from 1 on."),
+    ),
+    "RECOVERY_WITH_ROUNDS": Sentence(
+        N_("A run in rounds cannot repair its plan."),
+        _NOTHING_RAN,
+        N_("Use a gate before single tasks instead of the one between rounds."),
+    ),
+    "RECOVERY_OF_FROZEN_PLAN": Sentence(
+        N_("A frozen plan is replayed exactly, so it cannot be repaired."),
+        N_("Nothing was changed."),
+        N_("Leave plan repair off, or run the tasks without the frozen plan."),
+    ),
+    # what became of a patch
+    "RECOVERY_REVISION_LIMIT": Sentence(
+        N_("No further repair of the plan: it was repaired {maxPlanRevisions} times already."),
+        _AS_BEFORE,
+        N_("Raise maxPlanRevisions if the run should try more often."),
+    ),
+    "RECOVERY_ADDED_TASK_LIMIT": Sentence(
+        N_(
+            "This repair of the plan wants {requestedAdded} more tasks, and {addedSoFar} of "
+            "{maxAddedTasks} were added already."
+        ),
+        _AS_BEFORE,
+        N_("Raise maxAddedTasks if the run should add more."),
+    ),
+    "RECOVERY_PATCH_REPEATED": Sentence(
+        N_("The same repair of the plan was proposed again."), _AS_BEFORE
+    ),
+    "RECOVERY_PATCH_INELIGIBLE": Sentence(
+        N_("A repair of the plan was refused: an agent cannot do what it was given ({error})."),
+        _AS_BEFORE,
+    ),
+    "RECOVERY_PATCH_INVALID": Sentence(
+        N_("A repair of the plan was refused: it breaks a rule ({error})."), _AS_BEFORE
+    ),
+    "PLAN_REVISION_NOT_DURABLE": Sentence(
+        N_("A repair of the plan could not be saved, so it was taken back ({error})."), _AS_BEFORE
+    ),
+    "RECOVERY_DEPENDENTS_LEFT": Sentence(
+        N_("The repaired plan still has {n} tasks that wait for the failed one; they fail too."),
+        _FORWARD,
+        N_("Let the repair replace them as well."),
+    ),
+    "RECOVERED_TASK_SUCCEEDED": Sentence(
+        N_("“{title}” was repaired by plan revision {revision}, and now succeeded after all."),
+        N_("The tasks of the repair run all the same."),
+    ),
+    # why
+    "PATCH_MALFORMED": Sentence(N_("This is not a plan patch ({where}: {found}).")),
+    "PATCH_REASON_EMPTY": Sentence(N_("A plan patch must say why.")),
+    "PATCH_EMPTY": Sentence(N_("The plan patch changes nothing.")),
+    "PATCH_NEEDS_REPLACEMENT": Sentence(
+        N_("Repairing a failure takes at least one new task in its place.")
+    ),
+    "PATCH_TRIGGER_UNKNOWN": Sentence(N_("There is no task with the id “{task}”.")),
+    "PATCH_TRIGGER_NOT_RUNNING": Sentence(
+        N_("Task “{task}” is {found}, so its outcome cannot change the plan.")
+    ),
+    "PATCH_TASK_UNKNOWN": Sentence(
+        N_("The plan patch names the task “{task}”, which does not exist."),
+        "",
+        N_("Name tasks by their id, not by their title."),
+    ),
+    "PATCH_TASK_STARTED": Sentence(
+        N_("Task “{task}” is {found}; only tasks that have not begun can be moved or replaced.")
+    ),
+    "PATCH_TASK_TWICE": Sentence(N_("The plan patch names task “{task}” twice.")),
+    "PATCH_TASK_BOTH_WAYS": Sentence(N_("The plan patch both moves and replaces task “{task}”.")),
+    "PATCH_ASSIGNEE_EMPTY": Sentence(N_("The plan patch gives task “{task}” to nobody.")),
+    "PATCH_KEY_EMPTY": Sentence(N_("A new task of the plan patch has no key.")),
+    "PATCH_KEY_TWICE": Sentence(N_("Two new tasks of the plan patch have the key “{key}”.")),
+    "PATCH_KEY_IS_TASK": Sentence(
+        N_("The key “{key}” of a new task is the id of an existing task.")
+    ),
+    "PATCH_DEPENDENCY_UNKNOWN": Sentence(
+        N_("The new task “{key}” waits for “{dependency}”, which does not exist."),
+        "",
+        N_("Name a key of the same patch, or the id of an existing task."),
+    ),
+    "PATCH_DEPENDENCY_DEAD": Sentence(
+        N_("The new task “{key}” waits for “{dependency}”, which is {found} for good.")
+    ),
+    "PATCH_DEPENDENCY_TRIGGER": Sentence(
+        N_("The new task “{key}” waits for the very task it shall repair.")
+    ),
+    "PATCH_DEPENDENCY_TWICE": Sentence(N_("The new task “{key}” waits for “{dependency}” twice.")),
+    "PATCH_CYCLE": Sentence(N_("The new tasks wait for each other in a circle: {cycle}.")),
+    "PATCH_STRANDS": Sentence(
+        N_("Task “{title}” would wait for ever: the plan patch replaces what it waits for."),
+        "",
+        N_("Replace that task too."),
+    ),
+    "PATCH_AGENT_UNKNOWN": Sentence(
+        N_("The plan patch gives “{task}” to {agent}, who is not in the team.")
+    ),
+    "PATCH_AGENT_UNFIT": Sentence(N_("{agent} does not meet what “{task}” requires ({unmet}).")),
+    "PATCH_NOBODY_FITS": Sentence(N_("No agent of the team meets what “{task}” requires.")),
+}

@@ -1,0 +1,265 @@
+"""The outcome barrier: a task has a result, and the plan may change before anything follows.
+
+Order: engine.md 6.3. Every refusal leaves the plan as it was and the original path goes on.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from oma_desktop.engine.attempt import Attempt
+from oma_desktop.engine.patching import Laid, OnTasks, Patching
+from oma_desktop.engine.recovery_options import RecoveryOptions, TaskOutcome
+from oma_desktop.engine.tools.race import Ended, Outcome, Race
+from oma_desktop.model.errors import OmaError, PlanRejected, StoreError
+from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.message import TokenUsage
+from oma_desktop.model.patch_rules import left_behind
+from oma_desktop.model.plan_patch import PlanPatch, Trigger, read_patch
+from oma_desktop.model.result import AgentRunResult
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """One task's outcome."""
+
+    task_id: str
+    result: AgentRunResult
+
+    @property
+    def trigger(self) -> Trigger:
+        """What it counts as (engine.md 6.2)."""
+        verdict = self.result.verification
+        if verdict is not None and verdict.rejected:
+            return "verification_rejected"
+        return "success" if self.result.success else "failure"
+
+
+class OutcomeBarrier:
+    """Asks the policy about each outcome and brings its patch into the plan.
+
+    The trigger stays in progress meanwhile, so nothing that waits for it can start. Nobody is asked
+    once the run is stopping (DEV-06).
+    """
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        *,
+        on_ready: OnTasks,
+        on_gone: OnTasks,
+        on_plan: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._attempt = attempt
+        self._state = attempt.state
+        self._control = attempt.control
+        self._bus = attempt.services.bus
+        self._patching = Patching(attempt, on_ready=on_ready, on_moved=on_gone, on_plan=on_plan)
+        services = attempt.services
+        self._race = Race(supervisor=services.supervisor, clock=services.clock)
+
+    async def wait(self, task_id: str, result: AgentRunResult, own: TokenUsage) -> bool:
+        """Return when the outcome may take effect; False: it must not, a restore asks again.
+
+        `own` is what the last try used; it counts for the ceiling from here on. False only while an
+        operator suspends the run: the policy was not heard, so the task stays at its last safe
+        state instead of failing, or releasing what waits for it, unrepaired.
+        """
+        options = self._attempt.recovery
+        if options is None:
+            return True
+        happened = Happened(task_id, result)
+        self._state.budget.hold(task_id, own)
+        self._control.wake()
+        if self._patching.was_applied(happened.task_id, happened.trigger):
+            self._decided(happened, "already_applied")
+            return True
+        self._surface_late_success(happened)
+        if self._control.stop is None and not self._state.budget.exceeded:
+            await self._consult(options, happened)
+        return not self._unheard(happened)
+
+    # ------------------------------------------------------------------ the steps
+
+    async def _consult(self, options: RecoveryOptions, happened: Happened) -> None:
+        outcome = self._outcome(happened)
+        patch = await self._proposal(options, outcome, happened)
+        if patch is None:
+            return
+        try:
+            self._check_limits(options, patch)
+            self._check(patch, happened)
+        except PlanRejected as refusal:
+            self._refused(happened, refusal)
+            return
+        if not await self._approved(options, patch, outcome.again(), happened):
+            return
+        async with self._patching.turn:
+            await self._apply(options, patch, happened)
+
+    async def _proposal(
+        self, options: RecoveryOptions, outcome: TaskOutcome, happened: Happened
+    ) -> PlanPatch | None:
+        """Steps 2 and 3. None: there is nothing to apply, which was announced."""
+        answer = await self._ask("recovery policy", lambda: options.policy(outcome))
+        if answer.ended is Ended.STOPPED:
+            return None
+        if answer.ended is not Ended.DONE:
+            self._failed(happened, "recovery_policy_failed", answer)
+            return None
+        if answer.value is None:
+            self._decided(happened, "no_patch")
+            return None
+        try:
+            return read_patch(answer.value)
+        except PlanRejected as refusal:
+            self._refused(happened, refusal)
+            return None
+
+    def _check_limits(self, options: RecoveryOptions, patch: PlanPatch) -> None:
+        """Step 4."""
+        if len(self._patching.revisions) >= options.max_plan_revisions:
+            raise PlanRejected(
+                "RECOVERY_REVISION_LIMIT", maxPlanRevisions=options.max_plan_revisions
+            )
+        so_far, wanted = self._patching.added_so_far, len(patch.add_tasks)
+        if so_far + wanted > options.max_added_tasks:
+            raise PlanRejected(
+                "RECOVERY_ADDED_TASK_LIMIT",
+                maxAddedTasks=options.max_added_tasks,
+                requestedAdded=wanted,
+                addedSoFar=so_far,
+            )
+
+    def _check(self, patch: PlanPatch, happened: Happened) -> None:
+        """Steps 5 to 7: what can be known before anybody is asked to approve (DEV-24)."""
+        if self._patching.is_repeat(patch):
+            raise PlanRejected("RECOVERY_PATCH_REPEATED")
+        try:
+            self._patching.check_agents(patch)
+        except PlanRejected as refusal:
+            raise _because("RECOVERY_PATCH_INELIGIBLE", refusal) from refusal
+        self._patching.draft(patch, happened.task_id, happened.trigger)
+
+    async def _approved(
+        self, options: RecoveryOptions, patch: PlanPatch, outcome: TaskOutcome, happened: Happened
+    ) -> bool:
+        """Step 8: only a real yes lets a patch through."""
+        gate = options.on_plan_patch
+        if gate is None:
+            return True
+        document = patch.to_json()
+        self._bus.emit("gate_call", data={"gate": "plan_patch", "title": outcome.task["title"]})
+        answer = await self._ask("plan patch gate", lambda: gate(document, outcome))
+        if answer.ended is Ended.STOPPED:
+            return False
+        if answer.ended is not Ended.DONE or not isinstance(answer.value, bool):
+            self._failed(happened, "recovery_approval_failed", answer)
+            return False
+        if not answer.value:
+            self._decided(happened, "rejected")
+        return answer.value
+
+    async def _apply(self, options: RecoveryOptions, patch: PlanPatch, happened: Happened) -> None:
+        """Steps 9 to 12. The plan may have changed while the policy and the gate thought."""
+        if self._control.stop is not None:
+            return
+        try:
+            self._check_limits(options, patch)
+            self._check(patch, happened)
+            drafted = self._patching.draft(patch, happened.task_id, happened.trigger)
+        except PlanRejected as refusal:
+            self._refused(happened, refusal)
+            return
+        left = left_behind(drafted, {t["id"]: t for t in self._state.queue})
+        laid = self._patching.lay(drafted)
+        error = await self._patching.make_durable()
+        if error is not None:
+            self._patching.take_back(laid)
+            self._not_durable(happened, laid, error)
+            return
+        self._patching.publish(laid, patch)
+        revision = cast("JsonObject", drafted.revision)
+        self._bus.emit("plan_revision", task=happened.task_id, data=revision)
+        self._decided(happened, "applied")
+        if left:
+            self._warn(happened, "RECOVERY_DEPENDENTS_LEFT", {"tasks": left, "n": len(left)})
+
+    # ------------------------------------------------------------------ looking
+
+    def _unheard(self, happened: Happened) -> bool:
+        """Whether only a suspension kept the policy from having its say."""
+        token = self._control.token
+        if not token.stopped or token.aborted:
+            return False
+        if self._patching.was_applied(happened.task_id, happened.trigger):
+            return False
+        return not happened.result.success or happened.task_id in self._state.entries
+
+    def _outcome(self, happened: Happened) -> TaskOutcome:
+        state, budget = self._state, self._state.budget
+        verdict = happened.result.verification
+        return TaskOutcome(
+            happened.trigger,
+            task=state.queue.get(happened.task_id),
+            result=happened.result,
+            tasks=state.queue.tasks,
+            plan_revision=len(self._patching.revisions),
+            verification=None if verdict is None else verdict.to_json(),
+            token_budget_remaining=None if budget.limit is None else budget.limit - budget.used,
+        )
+
+    async def _ask(self, name: str, call: Callable[[], object]) -> Outcome[object]:
+        """Foreign code, plain or a coroutine function, can neither raise nor hang a stop here."""
+
+        async def answer() -> object:
+            found = call()
+            return await found if inspect.isawaitable(found) else found
+
+        return await self._race.run(answer(), name=name, token=self._control.token)
+
+    # ------------------------------------------------------------------ telling
+
+    def _decided(self, happened: Happened, decision: str) -> None:
+        data: JsonObject = {
+            "decision": decision,
+            "trigger": happened.trigger,
+            "planRevision": len(self._patching.revisions),
+        }
+        self._bus.emit("recovery_decision", task=happened.task_id, data=data)
+
+    def _refused(self, happened: Happened, refusal: PlanRejected) -> None:
+        """Say why a patch was refused, whole, and nothing of it happened."""
+        if not refusal.code.startswith("RECOVERY_"):
+            refusal = _because("RECOVERY_PATCH_INVALID", refusal)
+        self._warn(happened, refusal.code, refusal.facts)
+
+    def _not_durable(self, happened: Happened, laid: Laid, error: StoreError) -> None:
+        facts = {"revision": laid.draft.revision["version"], "error": str(error)}
+        self._warn(happened, "PLAN_REVISION_NOT_DURABLE", {**facts, "problem": error.code})
+
+    def _surface_late_success(self, happened: Happened) -> None:
+        """A task that was repaired before a crash works now; its repair stays (W32)."""
+        task = self._state.queue.get(happened.task_id)
+        if happened.result.success and "recoveredByRevision" in task:
+            facts = {"revision": task["recoveredByRevision"], "title": task["title"]}
+            self._warn(happened, "RECOVERED_TASK_SUCCEEDED", facts)
+
+    def _warn(self, happened: Happened, code: str, facts: JsonObject | dict[str, object]) -> None:
+        self._state.warnings.append(code)
+        self._bus.emit("warning", task=happened.task_id, data={**facts, "code": code})
+
+    def _failed(self, happened: Happened, kind: str, answer: Outcome[object]) -> None:
+        found = repr(answer.value)[:80] if answer.error is None else repr(answer.error)[:200]
+        data = {"kind": kind, "error": found}
+        self._bus.emit("error", task=happened.task_id, data=data)
+
+
+def _because(code: str, refusal: OmaError) -> PlanRejected:
+    """A refusal with its reason: the code and facts of the rule that was broken."""
+    return PlanRejected(code, **{**refusal.facts, "problem": refusal.code, "error": str(refusal)})
