@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.hook_names import LoopDetection
 from oma_desktop.model.message import Message
 
 LoopAction: TypeAlias = Literal["warn", "terminate", "continue"]
@@ -41,23 +41,16 @@ class LoopSettings:
     action: LoopAction = "warn"
 
     @classmethod
-    def from_json(cls, config: JsonObject) -> LoopSettings:
-        """Read the peer's keys; nonsense values fall back to the defaults."""
-        repetitions = _at_least(config.get("maxRepetitions"), 2, default=3)
-        window = _at_least(config.get("loopDetectionWindow"), 1, default=4)
-        action = read_action(config.get("onLoopDetected")) or "warn"
-        return cls(repetitions, max(window, repetitions), action)
+    def of(cls, config: LoopDetection | None) -> LoopSettings:
+        """Read what an agent says; the window holds at least as many turns as must repeat."""
+        wish = config or LoopDetection()
+        window = max(wish.loop_detection_window, wish.max_repetitions)
+        return cls(wish.max_repetitions, window, read_action(wish.on_loop_detected) or "warn")
 
 
 def read_action(word: object) -> LoopAction | None:
     """Return the action a word stands for, None for anything else."""
     return _ACTIONS.get(word) if isinstance(word, str) else None
-
-
-def _at_least(value: object, least: int, *, default: int) -> int:
-    if isinstance(value, int | float) and not isinstance(value, bool) and value >= least:
-        return int(value)
-    return default
 
 
 @dataclass(frozen=True, slots=True)

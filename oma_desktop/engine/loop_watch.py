@@ -39,7 +39,7 @@ class LoopWatch:
         self._on_loop = on_loop
         self._call = call
         self._tell = tell
-        self._settings = LoopSettings.from_json(agent.loop_detection or {})
+        self._settings = LoopSettings.of(agent.loop_detection)
         self._detector: LoopDetector | None = None
 
     async def look(self, turn: Message) -> tuple[str | None, bool]:

@@ -5,14 +5,12 @@ A union by `type`, so that a wrong key is told with its place and the published 
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from oma_desktop.model.described import Described, Text
-
-CALLABLE_PATTERN: Final = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
-CallableName = Annotated[str, Field(pattern=CALLABLE_PATTERN)]
+from oma_desktop.model.hook_names import CallableName
 
 
 class SlidingWindow(Described):

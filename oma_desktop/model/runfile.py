@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from oma_desktop.model.hook_names import LoopDetection
 from oma_desktop.model.json_value import JsonObject, JsonScalar
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.team import Described, OrchestratorOptions, TaskSpec, TeamConfig, Text
@@ -142,7 +143,7 @@ class Coordinator(Described):
     tool_preset: Literal["readonly", "readwrite", "full"] | None = None
     disallowed_tools: list[str] = []
     timeout_ms: Annotated[int | None, Field(ge=1)] = None
-    loop_detection: JsonObject | None = None
+    loop_detection: LoopDetection | None = None
     extra_body: JsonObject | None = None
 
 

@@ -12,9 +12,10 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from oma_desktop.model.checkpoint import TaskRequires
-from oma_desktop.model.context_options import CallableName, ContextStrategy, Threshold
+from oma_desktop.model.context_options import ContextStrategy, Threshold
 from oma_desktop.model.described import Described as Described  # noqa: PLC0414 - re-exported
 from oma_desktop.model.described import Text as Text  # noqa: PLC0414 - re-exported
+from oma_desktop.model.hook_names import CallableName, LoopDetection
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.verify import Verify
 
@@ -57,7 +58,7 @@ class AgentConfig(Described):
     extra_body: JsonObject | None = None
     timeout_ms: Annotated[int | None, Field(ge=1)] = None
     call_timeout_ms: Annotated[int | None, Field(ge=1)] = None
-    loop_detection: JsonObject | None = None
+    loop_detection: LoopDetection | None = None
     max_tool_output_chars: int | None = None
     output_schema: JsonObject | None = None
     delegate: bool = False

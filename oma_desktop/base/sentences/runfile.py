@@ -154,6 +154,9 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "RUNFILE_NEEDS_COST": Sentence(
         N_("{name} needs prices of models."), _LATER, N_("Use maxTokenBudget instead.")
     ),
+    "RUNFILE_NEEDS_HOOKS": Sentence(
+        N_("{name} needs a function of your own."), _LATER, N_("Remove it to run the rest.")
+    ),
     "RUNFILE_NEEDS_BACKEND": Sentence(
         N_("{name} needs an external agent program."), _LATER, N_("Use a model instead.")
     ),

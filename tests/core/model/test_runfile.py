@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from oma_desktop.base.sentences import one_line
 from oma_desktop.model.document_text import read_document
 from oma_desktop.model.errors import InvalidInput, NotAllowed, OmaError
+from oma_desktop.model.named_functions import named_functions
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.runfile import Journal, run_file_schema
 from oma_desktop.model.runfile_limits import refuse_unsupported
@@ -391,6 +392,7 @@ CONTEXTS = [
     {"compressToolResults": {"minChars": 900}, "compressReasoningText": False},
     {"preserveReasoningAsText": True, "compressReasoningText": {"minChars": 90}},
     {"failOn": ["MAX_TURNS_REACHED", "OUTPUT_TRUNCATED"]},
+    {"loopDetection": {"maxRepetitions": 2, "onLoopDetected": "inject"}},
     {"beforeRun": "mine:prepare", "afterRun": "mine.hooks:finish"},
 ]
 
@@ -401,7 +403,6 @@ def test_what_an_agent_may_say_about_long_conversations_is_read_and_published(wi
     written = run.team.agents[0].model_dump(by_alias=True, exclude_unset=True)
     assert written == {"name": "a", **wish}
     jsonschema.Draft202012Validator(run_file_schema()).validate(one_agent(**wish))
-    refuse_unsupported(run)
 
 
 @pytest.mark.parametrize(
@@ -415,6 +416,8 @@ def test_what_an_agent_may_say_about_long_conversations_is_read_and_published(wi
         {"contextStrategy": {"type": "custom", "compress": "no function"}},
         {"compressToolResults": {"min": 3}},
         {"failOn": ["SOMETHING"]},
+        {"loopDetection": {"maxRepetitions": 1}},
+        {"loopDetection": {"onLoopDetected": "explode"}},
         {"beforeRun": "os.system"},
     ],
 )
@@ -440,4 +443,33 @@ def test_a_strategy_of_no_known_type_and_a_key_of_another_one_are_told_exactly()
     found = look_at_run_file(read_document(data, name="run.json")).problems
     assert [(p.code, p.facts.get("nearest")) for p in found] == [
         ("RUNFILE_UNKNOWN_KEY_NEAR", "maxTokens")
+    ]
+
+
+def test_every_function_a_file_names_is_known_with_its_place():
+    run = read(
+        {
+            "team": {
+                "name": "t",
+                "agents": [
+                    {"name": "a", "contextStrategy": {"type": "compact", "maxTokens": 1}},
+                    {
+                        "name": "b",
+                        "beforeRun": "mine:prepare",
+                        "afterRun": "mine:finish",
+                        "contextStrategy": {"type": "custom", "compress": "mine:shorten"},
+                        "loopDetection": {"onLoopDetected": "mine:decide"},
+                    },
+                    {"name": "c", "loopDetection": {"onLoopDetected": "terminate"}},
+                ],
+            },
+            "coordinator": {"loopDetection": {"onLoopDetected": "mine:decide"}},
+        }
+    )
+    assert [(f.agent, f.hook, f.use, f.where) for f in named_functions(run)] == [
+        ("b", "before_run", "mine:prepare", "team.agents[1].beforeRun"),
+        ("b", "after_run", "mine:finish", "team.agents[1].afterRun"),
+        ("b", "compress", "mine:shorten", "team.agents[1].contextStrategy.compress"),
+        ("b", "on_loop", "mine:decide", "team.agents[1].loopDetection.onLoopDetected"),
+        ("coordinator", "on_loop", "mine:decide", "coordinator.loopDetection.onLoopDetected"),
     ]
