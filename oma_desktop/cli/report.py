@@ -33,6 +33,9 @@ _TASK_WORDS: Final = {
     "skipped": N_("skipped"),
 }
 
+_SPOKEN: Final = {"APPROVAL_STALE_DECISION": "APPROVED_CALL_STALE"}
+"""Codes whose sentence is for whoever decides; a run that meets them says something else."""
+
 
 def exit_code(result: TeamRunResult) -> Exit:
     """Map a status to the exit codes of product.md 5; a run whose end is not saved failed."""
@@ -128,8 +131,11 @@ class Progress:
                 return tr("tool    {task}: {tool}", task=task, tool=event.data.get("tool"))
             case "approval_pending":
                 return tr("asks    a decision is needed: {id}", id=event.data.get("id"))
-            case "warning" | "error" if event.task is None:
-                code = event.data.get("code") or event.data.get("kind")
-                return sentence_of(str(code), event.data) if code in catalogue() else ""
+            case "error" if event.task is not None:
+                return ""
+            case "warning" | "error":
+                found = str(event.data.get("code") or event.data.get("kind"))
+                code = _SPOKEN.get(found, found)
+                return sentence_of(code, event.data) if code in catalogue() else ""
             case _:
                 return ""

@@ -124,6 +124,7 @@ class AgentRunner:
             save=self._save,
             emit=self._emit,
             on_result=lambda block: self._stream.tell("tool_result", block),
+            warn=self._note,
             run_masked=job.run_masked if job.resume is not None else None,
         )
 
@@ -342,8 +343,12 @@ class AgentRunner:
 
     def _warn(self, code: str) -> None:
         if code not in self._warnings:
-            self._warnings.append(code)
+            self._note(code)
             self._emit("warning", code=code)
+
+    def _note(self, code: str) -> None:
+        if code not in self._warnings:
+            self._warnings.append(code)
 
     # -- the result -----------------------------------------------------------------------------
 

@@ -43,6 +43,8 @@ class ToolRound:
     failing sibling neither stops nor hides the others (they drain, then the error is raised).
 
     `on_result` hears every result when the round closes, replayed ones too (engine.md 1.11).
+    `warn` keeps a code for the result.
+
     `run_masked` is for a round that comes from a file: calls whose input holds `[redacted]` run
     only when named there; None: no such limit. Rounds after it have inputs fresh from the model.
     """
@@ -57,6 +59,7 @@ class ToolRound:
         save: Save,
         emit: Emit,
         on_result: Callable[[ToolResultBlock], None],
+        warn: Callable[[str], None],
         run_masked: frozenset[str] | None = None,
     ) -> None:
         self._state = state
@@ -66,6 +69,7 @@ class ToolRound:
         self._save = save
         self._emit = emit
         self._on_result = on_result
+        self._warn = warn
         self._run_masked = run_masked
         self._requesting = asyncio.Lock()
         self.suspended = False
@@ -120,6 +124,8 @@ class ToolRound:
             commit = await self._request(index, end)
         elif isinstance(end, Finished):
             commit = end.commit
+            if end.warning is not None:
+                self._warn(end.warning)
         if commit is not None:
             await self._commit(index, commit, ran=isinstance(end, Finished) and end.ran)
 

@@ -320,3 +320,20 @@ def test_a_run_whose_end_cannot_be_saved_is_not_exit_0(cli, tmp_path, monkeypatc
     assert "The end of this run is not saved." in done.err
     assert f"{store} still holds the last saved state. (no room)" in done.err
     assert "{" not in done.err
+
+
+def test_an_approved_call_whose_tool_is_gone_is_not_silent(cli, tmp_path):
+    arguments = trial(tmp_path, "A", gate="A")
+    store = tmp_path / "c.json"
+    done = cli("run", *arguments, "--store", store, "--json")
+    (request,) = done.json["pendingApprovals"]
+    bound = ("--hash", request["requestHash"], "--reviewer", "ann")
+    assert cli("approve", store, request["id"], *bound).code == 0
+    later = script("A")
+    later["agents"][0]["tools"] = []
+    write(tmp_path, script=later)
+    done = cli("restore", "--store", store, "--json")
+    assert done.code == 0
+    assert done.json["warnings"] == ["APPROVED_TOOL_GONE"]
+    assert done.json["log"]["toolCallsExecuted"] == []
+    assert "A call of “act” was approved, but the tool is not available any more." in done.err

@@ -20,6 +20,16 @@ SENTENCES: dict[str, Sentence] = {
         N_("The agent was told and goes on."),
         N_("Set a gate for tool calls, or approve the plan, to let such calls run."),
     ),
+    "APPROVED_TOOL_GONE": Sentence(
+        N_("A call of “{tool}” was approved, but the tool is not available any more."),
+        N_("It did not run; the agent was told and goes on."),
+        N_("Grant the tool again and ask the agent anew if the work is still wanted."),
+    ),
+    "APPROVED_CALL_STALE": Sentence(
+        N_("A call of “{tool}” was approved, but now it would do something else."),
+        N_("It did not run; the agent was told and goes on."),
+        N_("Look at the tool and its schema: they are not what the reviewer read."),
+    ),
     "MODEL_REPLY_MISSING": Sentence(
         N_("The model of agent “{agent}” ended its stream without an answer."),
         N_("The saved steps of the task are kept."),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from oma_desktop.base.clock import Clock
@@ -36,16 +36,22 @@ from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.message import TokenUsage, ToolResultBlock, ToolUseBlock
 from oma_desktop.model.team import AgentConfig
 
+STALE: Final = "APPROVAL_STALE_DECISION"
+APPROVED_TOOL_GONE: Final = "APPROVED_TOOL_GONE"
 ABORT_GRACE_S: Final = 2.0
 """How long a tool may go on after an abort before it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The call has its answer. `ran` tells whether the tool itself was started."""
+    """The call has its answer. `ran` tells whether the tool itself was started.
+
+    `warning` is a code for the result of the run, announced already.
+    """
 
     commit: ToolCommit
     ran: bool = False
+    warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,8 @@ class ToolPipeline:
             return self._refuse(call, f'A reviewer rejected this call of "{call["name"]}".')
         tool = self._tools.get(call["name"])
         if tool is None or not is_granted(self._agent, tool.name):
+            if decision is not None:
+                return self._gone(call)
             return self._refuse(call, f'The tool "{call["name"]}" is not available.')
         if self._token.stopped:
             return self._stopped(call)
@@ -263,9 +271,17 @@ class ToolPipeline:
         return Finished(_commit(call, results.error_result(call["id"], text), 0, None))
 
     def _stale(self, call: ToolUseBlock) -> Finished:
-        self._emit("warning", code="APPROVAL_STALE_DECISION", toolCallId=call["id"])
         text = f'The approval does not fit what "{call["name"]}" would do now; it did not run.'
-        return self._refuse(call, text)
+        return self._not_run(call, STALE, text)
+
+    def _gone(self, call: ToolUseBlock) -> Finished:
+        """A person decided, and nothing can carry it out: never silently (engine.md 5.4)."""
+        text = f'The tool "{call["name"]}" was approved, but is not available now; it did not run.'
+        return self._not_run(call, APPROVED_TOOL_GONE, text)
+
+    def _not_run(self, call: ToolUseBlock, code: str, text: str) -> Finished:
+        self._emit("warning", code=code, tool=call["name"], toolCallId=call["id"])
+        return replace(self._refuse(call, text), warning=code)
 
     def _stopped(self, call: ToolUseBlock) -> CallEnd:
         if self._token.aborted:

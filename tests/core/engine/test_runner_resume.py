@@ -445,6 +445,9 @@ async def test_idea_40_a_decision_about_something_else_runs_nothing(tools):
     assert send.calls == []
     assert results_of(result.messages[1])[1][2] is True
     assert result.success, "one stale approval does not end the run"
+    (code,) = result.warnings  # nor is it silent
+    assert code == ("APPROVAL_STALE_DECISION" if tools(send) else "APPROVED_TOOL_GONE")
+    assert {"code": code, "tool": "send", "toolCallId": "c2"} in again.of("warning")
 
 
 @pytest.mark.parametrize("tamper", ["input", "request_hash", "decision_id", "run"])
@@ -464,9 +467,11 @@ async def test_idea_36_tampered_state_is_refused(tamper):
     again = World(
         say("x"), say("done"), tools=[Probe().spec(), send.spec(DEFAULTS, consequential=True)]
     )
-    await again.run(resume=state)
+    result = await again.run(resume=state)
     assert send.calls == []
-    assert {"code": "APPROVAL_STALE_DECISION", "toolCallId": "c2"} in again.of("warning")
+    told = {"code": "APPROVAL_STALE_DECISION", "tool": "send", "toolCallId": "c2"}
+    assert told in again.of("warning")
+    assert result.warnings == ("APPROVAL_STALE_DECISION",)
 
 
 async def test_dev_30_a_failed_request_fails_the_task_after_the_sibling_committed():
