@@ -209,11 +209,6 @@ BAD = {
     "no team": (b'[{"title": "A", "description": "d"}]', "json", "--team"),
     "no model": (one_task(), "json", "model"),
     "unknown tool": (one_task({"model": "m", "tools": ["hammer"]}), "json", "hammer"),
-    "goal": (
-        b'{"team": {"name": "t", "agents": [{"name": "a", "model": "m"}]}, "goal": "g"}',
-        "json",
-        "goal",
-    ),
     "plan": (b'{"version": 1, "tasks": []}', "json", "--team"),
     "a store": (b'{"version": 1, "entries": []}', "json", "not a run file"),
 }
