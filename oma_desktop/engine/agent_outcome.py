@@ -95,6 +95,7 @@ def error_info(error: OmaError) -> ErrorInfo:
     message = error.facts.get("message")
     status = error.facts.get("status")
     provider = error.facts.get("provider")
+    wish = error.facts.get("retry_after_s")
     said = isinstance(message, str) and message
     # An endpoint may repeat a key it was sent; this text is stored and shown (engine.md 1.9).
     text = _MASKED(str(message)) if said else describe(error.code, error.facts).title
@@ -106,6 +107,7 @@ def error_info(error: OmaError) -> ErrorInfo:
         retryable=_may_repeat(error),
         http_status=status if isinstance(status, int) else None,
         provider=provider if isinstance(provider, str) else None,
+        retry_after_s=wish if isinstance(wish, int | float) else None,
     )
 
 

@@ -44,6 +44,12 @@ def delay_ms(task: TaskSnapshot, *, attempt: int, rng: Callable[[], float]) -> i
     return jittered_ms(nominal_delay_ms(base_ms=base, backoff=backoff, attempt=attempt), rng())
 
 
+def asked_delay_ms(result: AgentRunResult) -> int:
+    """How long the endpoint asked to be left alone (`Retry-After`), else 0 (engine.md 8.6)."""
+    wish = None if result.error_info is None else result.error_info.retry_after_s
+    return math.ceil(wish * 1000) if wish is not None and 0 < wish < math.inf else 0
+
+
 def _finite(value: float, otherwise: float) -> float:
     return float(value) if math.isfinite(value) else otherwise
 

@@ -15,7 +15,14 @@ from oma_desktop.engine.dispatch_gate import DispatchGate
 from oma_desktop.engine.judging import asked_to_revise, with_more_turns
 from oma_desktop.engine.nested_usage import entry_usage
 from oma_desktop.engine.prompt import Dependency, build_prompt, own_role
-from oma_desktop.engine.retry import delay_ms, is_retryable, max_attempts, may_retry, pause
+from oma_desktop.engine.retry import (
+    asked_delay_ms,
+    delay_ms,
+    is_retryable,
+    max_attempts,
+    may_retry,
+    pause,
+)
 from oma_desktop.engine.run_state import Parked
 from oma_desktop.engine.settling import OnTasks, Settling, failure_text
 from oma_desktop.engine.team import AgentJob
@@ -192,6 +199,7 @@ class TaskWork:
     ) -> bool:
         services = self._attempt.services
         wait_ms = delay_ms(task, attempt=number, rng=services.rng)
+        wait_ms = max(wait_ms, asked_delay_ms(result))
         facts = {
             "attempt": number,
             "maxAttempts": max_attempts(task),

@@ -69,7 +69,11 @@ class RunStatus:
 
 @dataclass(frozen=True, slots=True)
 class ErrorInfo:
-    """Why something failed, as facts (engine.md 1.9). `retryable` None: not known."""
+    """Why something failed, as facts (engine.md 1.9). `retryable` None: not known.
+
+    `retry_after_s` is how long the endpoint asked to be left alone; it is for this attempt only and
+    never stored.
+    """
 
     kind: ErrorKind
     code: str | None = None
@@ -79,6 +83,7 @@ class ErrorInfo:
     http_status: int | None = None
     provider: str | None = None
     attempt: int | None = None
+    retry_after_s: float | None = None
 
     def to_json(self) -> JsonObject:
         """The peer's key names; absent facts are absent."""

@@ -55,10 +55,14 @@ class ScriptedCall(Described):
 
 
 class ScriptedError(Described):
-    """A failing model call; without a status it is a failure of unknown kind."""
+    """A failing model call; without a status it is a failure of unknown kind.
+
+    `retryAfterS` is what the endpoint says of waiting, in seconds (`Retry-After`).
+    """
 
     message: Words
     status: Annotated[int | None, Field(ge=400, le=599)] = None
+    retry_after_s: Annotated[float | None, Field(ge=0)] = None
 
 
 class ScriptedReasoning(Described):

@@ -160,4 +160,9 @@ def _error(error: ScriptedError) -> ProviderError:
         return ProviderError(
             "LLM_STREAM_ERROR", provider="scripted", message=error.message, retryable=True
         )
-    return from_status(error.status, provider="scripted", message=error.message)
+    return from_status(
+        error.status,
+        provider="scripted",
+        message=error.message,
+        retry_after_s=error.retry_after_s,
+    )

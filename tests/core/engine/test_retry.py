@@ -89,7 +89,7 @@ async def test_a_run_retries_as_the_peer_does(vector):
         assert result.total_usage == wanted["tokenUsage"]
 
 
-async def test_the_reported_delay_is_the_one_slept():
+async def test_idea_43_the_reported_delay_is_the_one_slept():
     times = []
 
     async def work(world, _agent, _job):
@@ -104,7 +104,7 @@ async def test_the_reported_delay_is_the_one_slept():
     assert reported == [jittered_ms(1000, 0.25) / 1000, jittered_ms(2000, 0.75) / 1000]
 
 
-async def test_a_stop_during_the_pause_ends_it_and_starts_no_further_attempt():
+async def test_idea_43_a_stop_during_the_pause_ends_it_and_starts_no_further_attempt():
     calls = []
 
     async def work(_world, _agent, job):
@@ -125,7 +125,7 @@ async def test_a_stop_during_the_pause_ends_it_and_starts_no_further_attempt():
     assert world.statuses() == {"One": "in_progress"}, "not failed: a restore may try again"
 
 
-async def test_401_is_not_retried_429_is_and_a_plain_failure_is():
+async def test_idea_44_401_is_not_retried_429_is_and_a_plain_failure_is():
     answers = {"401": bad(retryable=False), "429": bad(retryable=True), "plain": bad()}
     seen = dict.fromkeys(answers, 0)
 
@@ -152,7 +152,7 @@ async def test_dev_09_the_tokens_of_every_failed_attempt_count():
     assert next(iter(result.task_results.values()))["tokenUsage"] == result.total_usage
 
 
-async def test_p12_the_retry_counter_goes_on_after_a_crash():
+async def test_p_12_the_retry_counter_goes_on_after_a_crash():
     attempts = []
 
     async def work(_world, _agent, job):
@@ -170,7 +170,7 @@ async def test_p12_the_retry_counter_goes_on_after_a_crash():
     assert attempts == [2, 3], "the first attempt was used up before the crash"
 
 
-def test_error_without_facts_is_retryable_and_a_stable_verdict_wins():
+def test_idea_44_error_without_facts_is_retryable_and_a_stable_verdict_wins():
     from oma_desktop.engine.cancel import CancelToken
     from oma_desktop.engine.retry import may_retry
     from oma_desktop.model.result import AgentRunResult
@@ -212,3 +212,64 @@ async def test_a_failure_no_further_try_could_mend_stays_final_after_a_suspend(t
     world = RunWorld(agents=["a"], work=work)
     await world.run(spec("One", max_retries=tries, retry_delay_ms=10), spec("Two", "One"))
     assert world.statuses() == {"One": "failed", "Two": "failed"}
+
+
+@pytest.mark.parametrize(("draw", "expected"), [(0.0, 500), (0.5, 750), (0.999999, 1000)])
+def test_idea_43_jitter_keeps_half_of_the_delay(draw, expected):
+    assert delay_ms({"retryDelayMs": 1000}, attempt=1, rng=lambda: draw) == expected
+
+
+def scripted_failures(*errors, **task):
+    """A world whose one task fails with these errors, then succeeds."""
+    replies = [[{"error": {"message": "no", **error}}] for error in errors]
+    script = {
+        "team": {"name": "t"},
+        "agents": [{"name": "a"}],
+        "replies": {"One": {"attempts": [*replies, [{"text": "end"}]]}},
+    }
+    return RunWorld(script=script), spec("One", retry_delay_ms=1000, **task)
+
+
+@pytest.mark.parametrize(
+    ("wish", "delay"), [(None, 500), (0.2, 500), (7.0011, 7002), (3600, 3_600_000)]
+)
+async def test_retry_after_is_the_least_delay_reported_and_slept(wish, delay):
+    """engine.md 8.6: the same schedule, but at least what the endpoint asked for."""
+    world, one = scripted_failures({"status": 429, "retryAfterS": wish}, max_retries=1)
+    result = await world.run(one, real_runner=True)
+    assert result.success
+    assert [e.data["nextDelayMs"] for e in world.of("task_retry")] == [delay]
+    assert world.clock.monotonic() == pytest.approx(delay / 1000)
+
+
+async def test_idea_44_a_wish_to_wait_makes_a_refusal_no_more_retryable():
+    world, one = scripted_failures({"status": 401, "retryAfterS": 5}, max_retries=3)
+    result = await world.run(one, real_runner=True)
+    assert result.status.code == "error"
+    assert world.of("task_retry") == []
+
+
+@pytest.mark.parametrize(
+    "status", [400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 529]
+)
+async def test_idea_45_which_statuses_are_tried_again(status):
+    world, one = scripted_failures({"status": status}, max_retries=1)
+    result = await world.run(one, real_runner=True)
+    again = status in {408, 409, 429} or status >= 500
+    assert result.success is again
+    assert len(world.of("task_retry")) == again
+
+
+async def test_idea_45_a_call_that_was_stopped_is_a_cancellation_not_a_failure_to_repeat():
+    script = {
+        "team": {"name": "t"},
+        "agents": [{"name": "a"}],
+        "replies": {"One": [{"text": "slow", "delayMs": 10_000}]},
+    }
+    world = RunWorld(script=script)
+    world.bus.subscribe(
+        lambda e: world.token.stop(StopReason.CANCEL) if e.type == "model_call" else None
+    )
+    result = await world.run(spec("One", max_retries=3), real_runner=True)
+    assert result.status.code == "cancelled"
+    assert world.of("task_retry") == []
