@@ -92,6 +92,20 @@ def continued_identity(
     return RunIdentity(chosen, attempt, ids.trace_id(), ids.span_id(), links)
 
 
+def unchanged_identity(snapshot: CheckpointSnapshot, next_: RunIdentity) -> RunIdentity:
+    """Who a restore speaks for that starts no attempt: the attempt that is saved.
+
+    The peer reports the next number there and does not store it, so that the attempt that really
+    starts later has the number of one that never was (P13; its `peerRestore` results show that).
+    """
+    saved = snapshot.get("identity")
+    if saved is None:
+        return next_
+    return RunIdentity(
+        saved["runId"], saved["attempt"], saved["lastTraceId"], saved["lastRootSpanId"]
+    )
+
+
 def identity_snapshot(identity: RunIdentity) -> IdentitySnapshot:
     """What a checkpoint keeps of it."""
     return {

@@ -130,8 +130,9 @@ class OpenMultiAgent:
     async def restore(self, team: Team, options: RestoreOptions) -> TeamRunResult:
         """Go on with a saved run, else run `specs` or `plan`, else do nothing (W8, DEV-11, DEV-31).
 
-        A restore that waits for a decision and has nothing else to do starts no attempt and saves
-        nothing. Raises Corrupt, SchemaTooNew, InvalidInput, PlanRejected, ApprovalError and Locked
+        A restore that waits for a decision and has nothing else to do, or finds the run rejected
+        before or only planned, starts no attempt, saves nothing and answers for the saved attempt
+        (P13). Raises Corrupt, SchemaTooNew, InvalidInput, PlanRejected, ApprovalError and Locked
         before anything is changed; later as `run_tasks`.
         """
         return await SavedRun(self._base, team, options).restore()

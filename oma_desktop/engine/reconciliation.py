@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import cast
+from typing import Final, cast
 
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.engine.run_state import RunState
@@ -27,6 +27,10 @@ class Verdict(Enum):
     REJECTED = "rejected"
     REJECTED_BEFORE = "rejected before"
     PLAN_ONLY = "plan only"
+
+
+STARTS_NOTHING: Final = frozenset((Verdict.SUSPENDED, Verdict.REJECTED_BEFORE, Verdict.PLAN_ONLY))
+"""With these nothing runs and nothing is saved."""
 
 
 @dataclass(frozen=True, slots=True)

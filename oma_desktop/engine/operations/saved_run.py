@@ -5,7 +5,12 @@ from __future__ import annotations
 from oma_desktop.engine.checks import check_team, clean_metadata
 from oma_desktop.engine.coordination.synthesis import closing_of
 from oma_desktop.engine.heartbeat import taken
-from oma_desktop.engine.identity import continued_identity, new_identity, one_run_id
+from oma_desktop.engine.identity import (
+    continued_identity,
+    new_identity,
+    one_run_id,
+    unchanged_identity,
+)
 from oma_desktop.engine.memory_setup import give_memory, restore_memory
 from oma_desktop.engine.operations.foundation import Foundation
 from oma_desktop.engine.operations.new_run import state_of, work_of_plan, work_of_specs
@@ -13,7 +18,7 @@ from oma_desktop.engine.options import RestoreOptions, RunOptions
 from oma_desktop.engine.places import ledger_of, place_of_saved_run
 from oma_desktop.engine.planning import NewTasks, refuse_broken_graph
 from oma_desktop.engine.queue import APPROVAL_REJECTED
-from oma_desktop.engine.reconciliation import Verdict, adopt, reconcile, verdict
+from oma_desktop.engine.reconciliation import STARTS_NOTHING, Verdict, adopt, reconcile, verdict
 from oma_desktop.engine.restore import doubt, refuse_missing_agents, revive
 from oma_desktop.engine.restored_verify import verify_again
 from oma_desktop.engine.results import team_result
@@ -99,7 +104,10 @@ class SavedRun:
         state.verify = verify
         adopt(state, snapshot, found)
         doubt(state, own_facts(snapshot))
-        match verdict(state, found):
+        outcome = verdict(state, found)
+        if outcome in STARTS_NOTHING:
+            state.identity = unchanged_identity(snapshot, identity)
+        match outcome:
             case Verdict.SUSPENDED:
                 return team_result(state, RunStatus("suspended", "APPROVAL_PENDING"))
             case Verdict.REJECTED_BEFORE:

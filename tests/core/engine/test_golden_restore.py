@@ -73,6 +73,19 @@ CASES = [
     "t2_budget_exceeded_flag",
 ]
 
+STARTS_NO_ATTEMPT = {
+    "c_tool_gate_1_suspended",
+    "d1_dispatch_gate_1_suspended",
+    "d1_dispatch_gate_5_rejected_then_restored",
+    "d2_plan_gate_1_suspended",
+    "d2_plan_gate_5_rejected_then_restored",
+    "d3_plan_gate_plan_only_1_suspended",
+    "d3_plan_gate_plan_only_2_approved",
+    "d4_round_gate_1_suspended",
+    "d4_round_gate_5_rejected_then_restored",
+}
+"""Here the peer reports attempt N + 1 and stores N (P13); ours starts none and reports N."""
+
 
 def expected(case):
     return json.loads((GOLDEN / case / "expected.json").read_text("utf-8"))
@@ -93,10 +106,11 @@ async def test_a_store_of_the_peer_is_restored_as_the_peer_would(case, tmp_path)
 
     assert document["status"]["code"] == theirs["status"]["code"]
     assert document["success"] == theirs["success"]
-    assert document["identity"]["attempt"] == theirs["identity"]["attempt"]
+    starts = case not in STARTS_NO_ATTEMPT
+    assert document["identity"]["attempt"] == theirs["identity"]["attempt"] - (not starts)
     if case != "k1_v1_without_runid":
         assert document["identity"]["runId"] == theirs["identity"]["runId"]
-    assert document["identity"]["links"] == theirs["identity"]["links"]
+    assert document["identity"]["links"] == (theirs["identity"]["links"] if starts else [])
     assert [(t["id"], t["title"], t["status"]) for t in document["tasks"]] == [
         (t["id"], t["title"], t["status"]) for t in theirs["tasks"]
     ]
@@ -131,3 +145,26 @@ async def test_a_store_of_the_peer_is_restored_as_the_peer_would(case, tmp_path)
         assert json.loads(world.store.list()[0].value) == before, (
             "a suspended restore saves nothing"
         )
+
+
+@pytest.mark.parametrize("case", sorted(STARTS_NO_ATTEMPT))
+async def test_p_13_what_starts_no_attempt_reports_none_and_saves_nothing(case, tmp_path):
+    """Twice the same: the attempt that is saved; the one that really starts is the next."""
+    world = golden_world(case, tmp_path)
+    before = (tmp_path / "checkpoint.json").read_bytes()
+    saved = world.snapshot()["identity"]
+    for _ in range(2):
+        result = await world.restore(real_runner=True, **restore_options(world.script))
+        assert result.identity.attempt == saved["attempt"]
+        assert result.identity.trace_id == saved["lastTraceId"]
+        assert result.log is None
+        assert (tmp_path / "checkpoint.json").read_bytes() == before
+
+
+async def test_p_13_the_attempt_that_starts_after_waiting_is_the_next_and_is_stored(tmp_path):
+    world = golden_world("c_tool_gate_1_suspended", tmp_path)
+    options = restore_options(world.script)
+    assert (await world.restore(real_runner=True, **options)).identity.attempt == 1
+    world.decide()
+    result = await world.restore(real_runner=True, **options)
+    assert result.identity.attempt == world.snapshot()["identity"]["attempt"] == 2
