@@ -81,6 +81,8 @@ STARTS_NO_ATTEMPT = {
     "d2_plan_gate_5_rejected_then_restored",
     "d3_plan_gate_plan_only_1_suspended",
     "d3_plan_gate_plan_only_2_approved",
+    "d3_plan_gate_plan_only_4_approved_then_restored",
+    "d3_plan_gate_plan_only_5_rejected_then_restored",
     "d4_round_gate_1_suspended",
     "d4_round_gate_5_rejected_then_restored",
 }
