@@ -113,7 +113,7 @@ async def test_dev_12_what_a_stop_causes_is_never_saved(reason):
         assert set(world.statuses(document).values()) <= {"pending", "blocked", "in_progress"}
 
 
-async def test_a_failing_save_is_told_and_the_run_goes_on():
+async def test_idea_10_a_failing_save_is_told_and_the_run_goes_on():
     async def work(world, _agent, job):
         world.store.fail = job.task_title == "A"
         return ok()

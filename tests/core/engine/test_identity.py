@@ -68,6 +68,6 @@ def test_w10_ids_that_break_comparisons_are_refused_for_new_runs(bad):
         check_run_id(bad)
 
 
-def test_p06_a_saved_id_with_spaces_is_kept():
+def test_p_06_a_saved_id_with_spaces_is_kept():
     spaced = snapshot(identity={**V4["identity"], "runId": " r "})
     assert continued_identity(spaced, None, RandomIds()).run_id == " r "

@@ -120,7 +120,7 @@ def test_a_finished_task_is_never_opened_again():
     assert player.queue.get("a")["result"] == "1"
 
 
-def test_p16_one_id_for_two_tasks_is_refused():
+def test_p_16_one_id_for_two_tasks_is_refused():
     player = Player()
     player.play({"op": "add", "id": "a"})
     with pytest.raises(PlanRejected, match="TASK_ID_TWICE"):

@@ -404,7 +404,7 @@ class TestStep5Outcome:
         saved.decide(saved.ask("task_dispatch"), "reject")
         assert await saved.verdict() is Verdict.SUSPENDED
 
-    async def test_p14_an_open_call_or_dispatch_holds_its_own_task_only(self, saved):
+    async def test_p_14_an_open_call_or_dispatch_holds_its_own_task_only(self, saved):
         saved.ask("task_dispatch")
         saved.ask("tool_call")
         assert await saved.verdict() is Verdict.RUN  # c can run

@@ -126,7 +126,7 @@ async def test_retry_failed_leaves_superseded_and_rejected_tasks_alone():
     assert world.of("task_start") == []
 
 
-async def test_w8_dev_31_an_empty_store_is_a_no_op_and_nothing_is_saved():
+async def test_dev_31_w8_an_empty_store_is_a_no_op_and_nothing_is_saved():
     world = RunWorld()
     result = await world.restore()
     assert result.success
@@ -149,7 +149,7 @@ async def test_dev_31_an_empty_queue_counts_as_no_checkpoint():
     assert statuses(result) == {"B": "completed"}
 
 
-async def test_specs_are_run_when_there_is_no_checkpoint_and_ignored_when_there_is():
+async def test_idea_19_specs_are_run_when_there_is_no_checkpoint_and_ignored_when_there_is():
     world = RunWorld()
     result = await world.restore(specs=(spec("A"),), run_id="new")
     assert statuses(result) == {"A": "completed"}
@@ -158,7 +158,7 @@ async def test_specs_are_run_when_there_is_no_checkpoint_and_ignored_when_there_
     assert statuses(result) == {"A": "completed"}
 
 
-async def test_p11_every_run_has_its_own_key_and_none_is_overwritten():
+async def test_p_11_every_run_has_its_own_key_and_none_is_overwritten():
     world = RunWorld()
     await world.run(spec("A"), run_id="one")
     await world.run(spec("A"), run_id="two")
@@ -266,7 +266,7 @@ async def test_w2_carried_over_tasks_stay_in_progress_in_every_save(tmp_path):
         "d4_round_gate_2_approved",
     ],
 )
-async def test_p05_a_crash_at_any_save_of_a_restore_is_restored_again(case, tmp_path):
+async def test_p_05_a_crash_at_any_save_of_a_restore_is_restored_again(case, tmp_path):
     """Every save of the second attempt, taken as the last thing a process did."""
     document = json.loads((GOLDEN / case / "peer_script.json").read_text("utf-8"))
     document["orchestrator"]["maxConcurrency"] = 1

@@ -166,7 +166,7 @@ def test_a_run_file_may_weigh_fit_and_load():
 
 
 @pytest.mark.parametrize("strategy", get_args(Strategy))
-async def test_p19_the_work_per_task_does_not_grow_with_their_number(strategy):
+async def test_p_19_the_work_per_task_does_not_grow_with_their_number(strategy):
     async def per_task(count):
         world = RunWorld(agents=["a", "b", "c"], scheduling_strategy=strategy, max_concurrency=50)
         specs = [spec(f"Task {i}") for i in range(count)]
@@ -225,7 +225,7 @@ async def test_unassigned_tasks_are_spread_over_the_team():
     assert seen == {"1": "a", "2": "b", "3": "a", "4": "b"}
 
 
-def test_p19_ranking_two_thousand_tasks_is_not_quadratic():
+def test_p_19_ranking_two_thousand_tasks_is_not_quadratic():
     tasks = [task(f"t{i}", *([f"t{i - 1}"] if i % 50 else [])) for i in range(2000)]
     started = time.thread_time()
     ready = ReadyQueue("dependency-first", tasks)

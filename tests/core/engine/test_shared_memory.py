@@ -164,7 +164,7 @@ async def test_values_come_back_as_they_were_written():
         assert await notes.read("a", "k") == value
 
 
-async def test_p07_json_that_redaction_of_the_peer_broke_is_read_as_text():
+async def test_p_07_json_that_redaction_of_the_peer_broke_is_read_as_text():
     notes = memory()
     marked = {"sharedMemoryValueEncoding": "json", "agent": "operator"}
     broken = '{"password":[redacted],"port":5432}'

@@ -135,7 +135,7 @@ async def test_the_agents_lock_is_no_start():
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
-async def test_p01_p02_the_run_budget_ends_the_run_and_returns(limit):
+async def test_p_01_p02_the_run_budget_ends_the_run_and_returns(limit):
     async def work(world, _agent, job):
         await world.clock.sleep(1)
         return ok(usage=(300, 0))

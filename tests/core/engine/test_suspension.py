@@ -74,7 +74,7 @@ async def suspended(**facts):
 
 
 @pytest.mark.parametrize("scope", ["tool", "dispatch"])
-async def test_p03_p04_p14_others_finish_while_a_request_is_open(scope):
+async def test_p_14_p03_p04_others_finish_while_a_request_is_open(scope):
     world, result = await suspended(scope=scope)
     assert result.status.code == "suspended"
     held = "in_progress" if scope == "tool" else "pending"
@@ -90,7 +90,7 @@ async def test_p03_p04_p14_others_finish_while_a_request_is_open(scope):
 
 
 @pytest.mark.parametrize("scope", ["tool", "dispatch"])
-async def test_p03_p04_dev_32_waiting_really_waits(scope, monkeypatch):
+async def test_dev_32_p03_p04_waiting_really_waits(scope, monkeypatch):
     """Each look at the state has a cause; the peer spins here and never yields."""
 
     made = []
@@ -158,7 +158,7 @@ async def test_an_undecided_store_with_nothing_else_to_do_starts_no_attempt():
     assert [e.value for e in world.store.list()] == before
 
 
-async def test_p14_a_restore_goes_on_beside_an_open_request():
+async def test_p_14_a_restore_goes_on_beside_an_open_request():
     world = RunWorld(script=script(limit=1, others=2))
     world.bus.subscribe(
         lambda e: e.type == "approval_pending" and world.token.stop(StopReason.SUSPEND)
@@ -234,7 +234,7 @@ async def test_a_rejected_dispatch_ends_the_run_for_good():
     assert world.snapshot() == saved
 
 
-async def test_p05_an_approved_dispatch_is_never_asked_again_for_a_half_done_task(tmp_path):
+async def test_p_05_an_approved_dispatch_is_never_asked_again_for_a_half_done_task(tmp_path):
     for case in ("d5_dispatch_approved_then_crash", "d6_second_dispatch_approval_peer_rejects"):
         folder = tmp_path / case
         folder.mkdir()
@@ -245,7 +245,7 @@ async def test_p05_an_approved_dispatch_is_never_asked_again_for_a_half_done_tas
         assert [g["title"] for g in result.log["gateCalls"]] == ["Verify"]
 
 
-async def test_p05_an_approved_dispatch_survives_a_crash_at_any_save():
+async def test_p_05_an_approved_dispatch_survives_a_crash_at_any_save():
     """Also while it is in progress without any saved step: only the ledger knows of it then."""
     document = script(scope="dispatch", others=1, limit=1)
     document["replies"]["Pay"][0]["delayMs"] = 1500

@@ -275,7 +275,7 @@ async def test_w29_a_peer_that_dropped_our_facts_costs_no_judge_while_the_run_fi
     assert again.heard == [("j", 1)]
 
 
-async def test_p12_a_failed_task_that_is_tried_again_is_judged():
+async def test_p_12_a_failed_task_that_is_tried_again_is_judged():
     calls = []
 
     async def work(_world, agent, job):

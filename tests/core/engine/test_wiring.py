@@ -159,7 +159,7 @@ def test_defaults_reach_the_agents(tmp_path):
     assert second.extra_body == {"reasoning_effort": "low"}
 
 
-def test_the_teams_limit_counts_where_the_orchestrator_has_none(tmp_path):
+def test_dev_19_the_teams_limit_counts_where_the_orchestrator_has_none(tmp_path):
     document = {"team": {"name": "t", "agents": [{"name": "a", **LOCAL}], "maxConcurrency": 2}}
     for more, limit in ({}, 2), ({"orchestrator": {"maxConcurrency": 7}}, 7):
         run = read_run_file(json.dumps({**document, **more, "goal": None}).encode(), name="r.json")

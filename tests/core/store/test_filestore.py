@@ -245,7 +245,7 @@ def test_other_changes_of_the_file(path: Path, how: str) -> None:
     assert path.exists() == (how != "vanishes")
 
 
-def test_p09_two_instances_never_erase_a_decision(path: Path) -> None:
+def test_p_09_two_instances_never_erase_a_decision(path: Path) -> None:
     one, two = open_store(path), open_store(path)
     one.set("checkpoint", "1")
     assert [e.key for e in two.list()] == ["checkpoint"]
@@ -297,7 +297,7 @@ def test_s10_a_newer_store_is_left_alone(path: Path) -> None:
         assert path.read_bytes() == data
 
 
-def test_p10_a_failed_load_is_not_remembered(path: Path) -> None:
+def test_p_10_a_failed_load_is_not_remembered(path: Path) -> None:
     path.write_bytes(b"")
     store = open_store(path)
     with pytest.raises(Corrupt):
