@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from oma_desktop.model.backend import Backend
 from oma_desktop.model.checkpoint import TaskRequires
 from oma_desktop.model.context_options import ContextStrategy, Threshold
 from oma_desktop.model.described import Described as Described  # noqa: PLC0414 - re-exported
@@ -68,7 +69,7 @@ class AgentConfig(Described):
     permission_boundary: str | None = None
     region: str | None = None
     history: list[JsonObject] | None = None
-    backend: JsonObject | None = None
+    backend: Backend | None = None
     egress_policy: JsonObject | None = None
     context_strategy: ContextStrategy | None = None
     thinking: JsonObject | None = None

@@ -1,0 +1,1 @@
+"""Agents that are programs of their own: started commands and ACP agents (engine.md 10)."""
