@@ -7,6 +7,7 @@ from typing import Final
 
 from oma_desktop.engine.llm.presets import DEFAULT_PROVIDER
 from oma_desktop.engine.tools.grants import is_granted
+from oma_desktop.model.backend import Backend
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.runfile import RunFile
 from oma_desktop.model.team import BUILTIN_TOOLS, AgentConfig, TeamConfig
@@ -31,7 +32,9 @@ def with_defaults(
 
 
 def _lacks_workspace(agent: AgentConfig) -> bool:
-    """Say whether an agent has built-in tools and no folder to use them in."""
+    """Say whether an agent has built-in tools, or is a program, and has no folder to work in."""
+    if agent.backend is not None:
+        return agent.cwd is None and agent.backend.cwd is None
     return agent.cwd is None and any(is_granted(agent, tool) for tool in BUILTIN_TOOLS)
 
 
@@ -51,6 +54,8 @@ def _agent(agent: AgentConfig, run_file: RunFile, base_dir: Path) -> AgentConfig
     cwd = agent.cwd or run_file.cwd or options.default_cwd
     if cwd is not None:
         changes["cwd"] = str(base_dir / cwd)
+    if agent.backend is not None:
+        changes["backend"] = _program(agent.backend, base_dir)  # type: ignore[assignment]
     if agent.thinking is not None:
         changes["extra_body"] = {**_thinking(agent.thinking, provider), **(agent.extra_body or {})}
     return agent.model_copy(update=changes)
@@ -66,3 +71,13 @@ def _thinking(thinking: JsonObject, provider: str) -> JsonObject:
     if provider == "deepseek":
         wire_fields["thinking"] = {"type": "enabled" if enabled else "disabled"}
     return wire_fields
+
+
+def _program(backend: Backend, base_dir: Path) -> Backend:
+    """A command or folder written with a slash lies beside the run file; a bare name in PATH."""
+    changes: dict[str, str] = {}
+    if len(Path(backend.command).parts) > 1:
+        changes["command"] = str((base_dir / backend.command).absolute())
+    if backend.cwd is not None:
+        changes["cwd"] = str((base_dir / backend.cwd).absolute())
+    return backend.model_copy(update=changes)

@@ -11,6 +11,7 @@ from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.approvals import Approvals
 from oma_desktop.engine.attempt import Attempt, Execute, Services
+from oma_desktop.engine.backends.faults import run_external
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.checkpointing import CheckpointWriter
@@ -46,6 +47,8 @@ def run_agent(*, clock: Clock, bus: EventBus, supervisor: Supervisor) -> Execute
     """How agents run by default: the built-in runner."""
 
     async def execute(team: Team, agent: AgentConfig, job: AgentJob) -> AgentRunResult:
+        if agent.backend is not None:
+            return await run_external(team, agent, job)
         runner = AgentRunner(
             job, agent=agent, team=team, clock=clock, bus=bus, supervisor=supervisor
         )

@@ -188,6 +188,8 @@ class Launcher:
             lanes=self._lanes,
             workspace=workspace,
             guard=guard,
+            supervisor=self._supervisor,
+            bus=bus,
         )
         with naming(files.source):
             wiring = await self._lanes.work(

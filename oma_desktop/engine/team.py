@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from oma_desktop.engine.boundaries import Boundaries
 from oma_desktop.engine.cancel import CancelToken
@@ -15,7 +16,20 @@ from oma_desktop.engine.tools.registry import Delegate, ToolRegistry
 from oma_desktop.model.checkpoint import InFlightEntry
 from oma_desktop.model.json_value import JsonValue
 from oma_desktop.model.message import Message
+from oma_desktop.model.result import AgentRunResult
 from oma_desktop.model.team import AgentConfig, TeamConfig
+
+
+class External(Protocol):
+    """Runs agents that are programs of their own (engine.md 10); see backends.external."""
+
+    async def run(self, team: Team, agent: AgentConfig, job: AgentJob) -> AgentRunResult:
+        """Do the whole job; what goes wrong ends in the result."""
+        ...
+
+    async def close(self) -> None:
+        """End what still runs."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +39,7 @@ class Team:
     `adapter_for` returns the model endpoint of an agent and may raise OmaError when it is not
     usable. Credentials live behind it, never in here. `hooks` are by agent name. `on_agent_stream`
     hears every agent, also delegated ones, as it speaks; it must be quick and cannot fail a run.
+    `external` runs the agents with a backend; without it their tasks fail.
     """
 
     config: TeamConfig
@@ -34,6 +49,7 @@ class Team:
     max_parallel_tool_calls: int = 4
     hooks: Mapping[str, AgentHooks] = field(default_factory=dict)
     on_agent_stream: OnAgentStream | None = None
+    external: External | None = None
 
     def agent(self, name: str) -> AgentConfig | None:
         """Return the agent's description, or None when the roster has no such name."""

@@ -7,13 +7,17 @@ touched. No key is ever read from the file.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
+from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.agent_defaults import with_defaults
+from oma_desktop.engine.backends.environment import environment
+from oma_desktop.engine.backends.external import ExternalAgents
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.coordination.coordinator import coordinator_agent
 from oma_desktop.engine.documents import plan_of
@@ -67,7 +71,9 @@ class Wiring:
     _models: Endpoints | None = None
 
     async def close(self) -> None:
-        """Release connections."""
+        """Release connections, end programs."""
+        if self.team.external is not None:
+            await self.team.external.close()
         if self._models is not None:
             await self._models.close()
 
@@ -78,7 +84,7 @@ class World:
 
     `tools` are registered beside what the file brings; `speed` and `effects` are for scripted
     models and tools. Built-in tools work on `lanes`, in `workspace` where the file names no folder,
-    and never write what `guard` names.
+    and never write what `guard` names. Programs of agents need `supervisor` and `bus`.
     """
 
     clock: Clock
@@ -91,6 +97,8 @@ class World:
     lanes: Lanes = field(default_factory=Lanes)
     workspace: Path | None = None
     guard: Guard = field(default_factory=Guard)
+    supervisor: Supervisor | None = None
+    bus: EventBus | None = None
 
     def play(self, script: Script) -> Team:
         """Return the script's own team."""
@@ -155,9 +163,10 @@ def _wired(
     homeless = _register_built_in(run_file, [*config.agents, coordinator], registry, world)
     _check_tools(run_file, config, registry)
     models = _models(run_file, config, scripts, world)
-    endpoints = [models.resolve(agent) for agent in config.agents]
+    endpoints = [models.resolve(a) for a in config.agents if a.backend is None]
     if run_file.goal is not None and needs_work:
         endpoints.append(models.resolve(coordinator))
+    external = _external(config, world)
     options = _options(run_file)
     team = Team(
         config=config,
@@ -165,6 +174,7 @@ def _wired(
         adapter_for=models.adapter_for,
         gates=gates_from_rules(run_file.approvals),
         max_parallel_tool_calls=options.max_parallel_tool_calls,
+        external=external,
     )
     return Wiring(
         team,
@@ -259,6 +269,25 @@ def _models(
     )
 
 
+def _external(config: TeamConfig, world: World) -> ExternalAgents | None:
+    """Return what starts the programs of the team, where it has some; each must exist."""
+    environ = os.environ if world.environ is None else world.environ
+    programs = [(agent.name, agent.backend) for agent in config.agents if agent.backend]
+    for name, backend in programs:
+        path = environment(environ, backend).get("PATH")
+        if shutil.which(backend.command, path=path) is None:
+            raise InvalidInput("BACKEND_COMMAND_MISSING", agent=name, command=backend.command)
+    if not programs or world.supervisor is None or world.bus is None:
+        return None
+    return ExternalAgents(
+        clock=world.clock,
+        lanes=world.lanes,
+        supervisor=world.supervisor,
+        bus=world.bus,
+        environ=environ,
+    )
+
+
 def _register_built_in(
     run_file: RunFile, agents: Sequence[AgentConfig], registry: ToolRegistry, world: World
 ) -> tuple[str, ...]:
@@ -287,7 +316,12 @@ def _register_built_in(
         if users and registry.get(tool.name) is None:
             registry.register(tool)
             homeless.update((agent.name, None) for agent in users if agent.cwd is None)
+    homeless.update((a.name, None) for a in config.agents if a.backend and _folder(a) is None)
     return tuple(homeless)
+
+
+def _folder(agent: AgentConfig) -> str | None:
+    return agent.cwd or (agent.backend.cwd if agent.backend else None)
 
 
 def _check_tools(run_file: RunFile, config: TeamConfig, registry: ToolRegistry) -> None:
@@ -302,6 +336,9 @@ def _check_tools(run_file: RunFile, config: TeamConfig, registry: ToolRegistry) 
 
 def _must_exist(name: str, where: str, registry: ToolRegistry) -> None:
     if name in BUILTIN_TOOLS or name == DELEGATE or registry.get(name) is not None:
+    if name.startswith("acp:"):
+        return  # what an external agent asks permission for, see AcpBackend
+    if name in BUILTIN_TOOLS or registry.get(name) is not None:
         return
     near = nearest(name, [*registry.names, *BUILTIN_TOOLS])
     code = "RUNFILE_UNKNOWN_TOOL_NEAR" if near else "RUNFILE_UNKNOWN_TOOL"

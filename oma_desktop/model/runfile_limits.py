@@ -43,7 +43,5 @@ def _wishes_of_options(run_file: RunFile) -> Iterator[tuple[str, str]]:
 
 
 def _wishes_of_agent(agent: AgentConfig, where: str) -> Iterator[tuple[str, str]]:
-    if agent.backend is not None:
-        yield "RUNFILE_NEEDS_BACKEND", f"{where}.backend"
     if agent.egress_policy is not None:
         yield "RUNFILE_NEEDS_EGRESS", f"{where}.egressPolicy"

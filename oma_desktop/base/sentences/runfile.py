@@ -157,9 +157,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "RUNFILE_NEEDS_HOOKS": Sentence(
         N_("{name} needs a function of your own."), _LATER, N_("Remove it to run the rest.")
     ),
-    "RUNFILE_NEEDS_BACKEND": Sentence(
-        N_("{name} needs an external agent program."), _LATER, N_("Use a model instead.")
-    ),
     "RUNFILE_NEEDS_ANTHROPIC": Sentence(
         N_("Agent {agent} uses the provider {name}, which speaks another protocol."),
         _LATER,

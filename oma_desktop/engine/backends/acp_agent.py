@@ -1,4 +1,4 @@
-"""Agents that speak the Agent Client Protocol: one program and session per agent (engine.md 10.3)."""
+"""Agents that speak the Agent Client Protocol: a program and session each (engine.md 10.3)."""
 
 from __future__ import annotations
 

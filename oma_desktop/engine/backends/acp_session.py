@@ -112,7 +112,7 @@ class AcpSession:
     async def _open(self, asked: Asked) -> None:
         backend = self._backend
         key = f"acp:{asked.job.run_id}:{asked.agent.name}"
-        folder = Path(backend.cwd or asked.agent.cwd or ".").absolute()
+        folder = Path(backend.cwd or asked.agent.cwd or ".")
         await self._lanes.work(end_orphans, key)
         reader, writer = await self._start(folder, key)
         connection = connect_to_agent(cast("Client", self._client), writer, reader)

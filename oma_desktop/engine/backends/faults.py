@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from oma_desktop.engine.agent_outcome import failed
+from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.model.errors import EngineError
+from oma_desktop.model.result import AgentRunResult
+from oma_desktop.model.team import AgentConfig
 
 
 class BackendFailed(EngineError):
@@ -18,6 +22,14 @@ class BackendFailed(EngineError):
 class BackendUnusable(EngineError):
     """The work does not fit an external agent; trying again changes nothing.
 
-    INVALID_MESSAGE (`agent`): it takes one text, not messages. BACKEND_EMPTY_PROMPT (`agent`).
+    BACKEND_TAKES_TEXT (`agent`): it takes one text, not messages. BACKEND_EMPTY_PROMPT (`agent`).
     BACKEND_UNAVAILABLE (`agent`): the team was wired without a way to start programs.
     """
+
+
+async def run_external(team: Team, agent: AgentConfig, job: AgentJob) -> AgentRunResult:
+    """Run an agent with a backend where its team can; a failed result where it cannot."""
+    if team.external is not None:
+        return await team.external.run(team, agent, job)
+    nothing = AgentRunResult(False, "")
+    return failed(nothing, BackendUnusable("BACKEND_UNAVAILABLE", agent=agent.name))

@@ -58,4 +58,5 @@ class ProcessAgent:
 
 def said(text: str) -> str:
     """Return the end of an error output on one line, without secrets."""
-    return cut_whole(redact_text(" ".join(text.split()))[-_SAID:], _SAID)
+    masked = redact_text(text[-16 * _SAID :])  # line by line, before the lines are joined
+    return cut_whole(" ".join(masked.split())[-_SAID:], _SAID)

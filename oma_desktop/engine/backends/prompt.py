@@ -10,7 +10,7 @@ from oma_desktop.model.team import AgentConfig
 def prompt_of(agent: AgentConfig, job: AgentJob) -> str:
     """Return the task's text. Raises BackendUnusable when there is none, or it is not a text."""
     if not isinstance(job.prompt, str):
-        raise BackendUnusable("INVALID_MESSAGE", agent=agent.name)
+        raise BackendUnusable("BACKEND_TAKES_TEXT", agent=agent.name)
     if not job.prompt.strip():
         raise BackendUnusable("BACKEND_EMPTY_PROMPT", agent=agent.name)
     return job.prompt

@@ -347,7 +347,6 @@ def test_any_document_is_judged_without_raising(value):
         ({"journal": {"path": "j.jsonl"}}, "RUNFILE_NEEDS_JOURNAL"),
         ({"orchestrator": {"egressPolicy": {"mode": "offline"}}}, "RUNFILE_NEEDS_EGRESS"),
         ({"orchestrator": {"maxCostBudget": 1.5}}, "RUNFILE_NEEDS_COST"),
-        ({"team": {"name": "t", "agents": [{"name": "a", "backend": {}}]}}, "RUNFILE_NEEDS_BACKEND"),
     ],
 )  # fmt: skip
 def test_wishes_of_later_versions_are_named(change, code):

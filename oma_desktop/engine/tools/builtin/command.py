@@ -126,7 +126,7 @@ class CommandRunner:
 
 
 class _Spoken:
-    """Tells a listener what a file grew by; positions are its own, the program's stay as they are."""
+    """Tells a listener what a file grew by; its position is its own, the program's stays."""
 
     def __init__(self, file: IO[bytes], listener: OnOutput | None) -> None:
         self._file = file
