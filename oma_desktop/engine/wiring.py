@@ -316,7 +316,7 @@ def _register_built_in(
         if users and registry.get(tool.name) is None:
             registry.register(tool)
             homeless.update((agent.name, None) for agent in users if agent.cwd is None)
-    homeless.update((a.name, None) for a in config.agents if a.backend and _folder(a) is None)
+    homeless.update((a.name, None) for a in agents if a.backend and _folder(a) is None)
     return tuple(homeless)
 
 
@@ -336,10 +336,9 @@ def _check_tools(run_file: RunFile, config: TeamConfig, registry: ToolRegistry) 
 
 def _must_exist(name: str, where: str, registry: ToolRegistry) -> None:
     if name in BUILTIN_TOOLS or name == DELEGATE or registry.get(name) is not None:
+        return
     if name.startswith("acp:"):
         return  # what an external agent asks permission for, see AcpBackend
-    if name in BUILTIN_TOOLS or registry.get(name) is not None:
-        return
     near = nearest(name, [*registry.names, *BUILTIN_TOOLS])
     code = "RUNFILE_UNKNOWN_TOOL_NEAR" if near else "RUNFILE_UNKNOWN_TOOL"
     raise InvalidInput(code, where=where, name=name, nearest=near)
