@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 from acp import (
     Agent,
@@ -21,7 +23,7 @@ PROMPTS = []
 
 
 class Played(Agent):
-    """Echoes; `ask KIND`, `refuse`, `limit`, `hang`, `die`, `big`, `child FILE` do what they say."""
+    """Echoes; `ask KIND`, `refuse`, `limit`, `hang`, `die`, `big`, `child FILE` do as they say."""
 
     def on_connect(self, conn):
         self.client = conn
@@ -61,15 +63,11 @@ class Played(Agent):
         elif word == "die":
             sys.stderr.write("password=hunter2-is-secret\ndisk on fire\n")
             sys.stderr.flush()
-            import os
-
             os._exit(3)
         elif word == "big":
             await self.say("x" * 300_000)
         elif word == "child":
-            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-            with open(rest, "w") as file:
-                file.write(str(child.pid))
+            start_child(rest)
             await self.say("started")
         else:
             await self.say(json.dumps({"prompts": PROMPTS, "cwd": self.cwd}))
@@ -98,6 +96,11 @@ class Played(Agent):
         )
         await self.say(chosen)
         return "end_turn"
+
+
+def start_child(pid_file):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    Path(pid_file).write_text(str(child.pid))
 
 
 if __name__ == "__main__":

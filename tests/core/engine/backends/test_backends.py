@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -60,6 +59,9 @@ class Box:
             external=self.external,
         )
         return await self.external.run(team, self.agent, self.job(prompt, **facts))
+
+    def start(self, prompt="hello"):
+        return self.supervisor.spawn(self.run(prompt), name="the task")
 
     def script(self, code: str, **more: object):
         self.agent = self.agent.model_copy(
@@ -171,7 +173,8 @@ async def test_messages_and_nothing_are_refused_before_anything_starts(process) 
 
 CHILD = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+child = subprocess.Popen(sleep, start_new_session=True)
 open("pid", "w").write(str(child.pid))
 print("begun", flush=True)
 time.sleep(600)
@@ -180,7 +183,7 @@ time.sleep(600)
 
 async def test_idea_62_an_abort_ends_the_process_and_all_it_started(process) -> None:
     process.script(CHILD)
-    running = asyncio.ensure_future(process.run())
+    running = process.start()
     await until(lambda: "begun" in process.said())
     pid = int((process.folder / "pid").read_text())
     process.token.stop(StopReason.CANCEL)
@@ -208,8 +211,8 @@ async def test_a_suspend_before_the_start_starts_nothing_and_later_waits_for_the
     process,
 ) -> None:
     process.script("import time; open('go', 'w'); time.sleep(0.3); print('whole')")
-    running = asyncio.ensure_future(process.run())
-    await until(lambda: (process.folder / "go").exists())
+    running = process.start()
+    await until((process.folder / "go").exists)
     process.token.stop(StopReason.SUSPEND)
     assert (await running).output == "whole"
     (process.folder / "go").unlink()
@@ -296,7 +299,7 @@ async def test_an_agent_that_dies_fails_the_task_and_the_next_gets_a_new_one(acp
 
 
 async def test_an_abort_asks_the_agent_to_stop_and_keeps_what_it_said(acp) -> None:
-    running = asyncio.ensure_future(acp.run("hang"))
+    running = acp.start("hang")
     await until(lambda: acp.said() == "begun")
     acp.token.stop(StopReason.CANCEL)
     result = await running
