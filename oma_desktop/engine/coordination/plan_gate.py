@@ -33,7 +33,9 @@ class PlanGate:
         decision = await self._gate.ask(self._question(tasks), facts)
         if decision is not None and decision.action == "suspend":
             await self._suspend(decision.reason)
-        return decision is not None and decision.action == "allow"
+        allowed = decision is not None and decision.action == "allow"
+        self._attempt.state.confirmation.given |= allowed  # somebody stands behind it (5.7)
+        return allowed
 
     async def _suspend(self, reason: str | None) -> None:
         try:

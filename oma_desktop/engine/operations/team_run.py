@@ -114,6 +114,8 @@ class TeamRun:
             state.coordination.planning = True
             state.coordination.due = True
             attempt = self._base.attempt(self._team, state, self._options, place)
+            if self._options.governance is not None and self._options.governance.roles:
+                state.flags.clear()  # the one there is speaks of runs without a declaration (5.7)
             return await attempt.run(opening=self._open, closing=self._close)
 
     async def _open(self, attempt: Attempt) -> bool:
