@@ -18,6 +18,7 @@ from oma_desktop.engine.checkpointing import CheckpointWriter
 from oma_desktop.engine.control import RunControl, Stop, fatal
 from oma_desktop.engine.delegation import with_delegation
 from oma_desktop.engine.dispatcher import Dispatcher
+from oma_desktop.engine.guarding import guarded
 from oma_desktop.engine.heartbeat import beating
 from oma_desktop.engine.options import RestoreOptions, RunOptions
 from oma_desktop.engine.places import ledger_of
@@ -30,7 +31,6 @@ from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.runner import AgentRunner
 from oma_desktop.engine.scheduling import AgentChooser
 from oma_desktop.engine.team import AgentJob, Team
-from oma_desktop.engine.tools.confirmation import continued, flags_of
 from oma_desktop.engine.tools.grants import granted
 from oma_desktop.model.errors import ChangedOnDisk, Locked
 from oma_desktop.model.result import AgentRunResult, RunStatus, TeamRunResult
@@ -77,7 +77,7 @@ class AttemptRun:
         repairs = checked_recovery(wanted, gates=team.gates, mode=state.mode)
         self._services = services
         self._state = state
-        team = _guarded(team, state, orchestrator)
+        team = guarded(team, state, orchestrator, options)
         self._lock = options.checkpoint.lock if options.checkpoint is not None else None
         self._token = CancelToken(options.token)
         self._control = RunControl(self._token)
@@ -214,20 +214,3 @@ class AttemptRun:
         if status is not None:
             facts["status"] = status
         self._services.bus.emit(event, data=facts)
-
-
-def _guarded(team: Team, state: RunState, options: OrchestratorOptions) -> Team:
-    """Return the team with a guard over consequential calls in every executor (engine.md 5.7).
-
-    The option is for runs of a goal: whoever writes the tasks or the plan has decided already. A
-    host that asks for it in its gates gets it everywhere.
-    """
-    gates = team.gates
-    confirmation = continued(state.own_extra, state.decisions.values())
-    of_goal = state.mode == "runTeam"
-    asked = options.require_consequential_confirmation and of_goal
-    confirmation.required = gates.confirm_consequential or asked
-    state.confirmation = confirmation
-    if of_goal:
-        state.flags += flags_of(team.config.agents, team.tools)
-    return replace(team, gates=replace(gates, confirmation=confirmation))

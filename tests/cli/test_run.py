@@ -332,3 +332,22 @@ def test_an_approved_call_whose_tool_is_gone_is_not_silent(cli, tmp_path):
     assert done.json["warnings"] == ["APPROVED_TOOL_GONE"]
     assert done.json["log"]["toolCallsExecuted"] == []
     assert "A call of “act” was approved, but the tool is not available any more." in done.err
+
+
+def test_a_goal_whose_calls_nobody_confirmed_is_rejected_and_says_why(cli, tmp_path):
+    document = script("A")
+    document["tools"]["act"]["consequential"] = True
+    document["orchestrator"] = {"requireConsequentialConfirmation": True}
+    document["replies"]["@default"] = document["replies"].pop("A")
+    goal = {"goal": "Say hello", "team": {"name": "t", "agents": document["agents"]}}
+    write(tmp_path, run=goal, script=document)
+    arguments = (tmp_path / "run.json", "--script", tmp_path / "script.json")
+    done = cli("run", *arguments, "--json")
+    assert done.code == 1
+    assert done.json["confirmationRequired"] is True
+    assert done.json["flags"] == ["consequential-no-independence"]
+    assert done.json["log"]["toolCallsExecuted"] == []
+    assert "nobody could confirm it" in done.json["status"]["message"]
+    plain = cli("run", *arguments)
+    assert "rejected" in plain.out
+    assert "nobody could confirm it" in plain.out

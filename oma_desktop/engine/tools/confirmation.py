@@ -28,11 +28,13 @@ class Confirmation:
 
     `required`: consequential calls need a tool gate or an approved plan. `given`: a plan gate let
     the plan through. `missing` names the tools of calls that were refused for want of both.
+    `governed`: roles that check each other were declared, which takes the place of all this.
     """
 
     required: bool = False
     given: bool = False
     missing: list[str] = field(default_factory=list)
+    governed: bool = False
 
     @property
     def wanted(self) -> bool:
@@ -56,6 +58,8 @@ def facts_of(confirmation: Confirmation) -> JsonObject | None:
     facts: JsonObject = {}
     if confirmation.given:
         facts["planApproved"] = True
+    if confirmation.governed:
+        facts["governed"] = True
     if confirmation.missing:
         facts["missing"] = list(confirmation.missing)
     return facts or None
@@ -73,4 +77,5 @@ def continued(own: JsonObject, decisions: Iterable[ApprovalDecision]) -> Confirm
     return Confirmation(
         given=approved or facts.get("planApproved") is True,
         missing=[str(name) for name in named] if isinstance(named, list) else [],
+        governed=facts.get("governed") is True,
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from oma_desktop.engine.tools.gate import Gates
+from oma_desktop.model.governance import Governance
 from oma_desktop.model.result_document import result_document
 from tests.core.engine.run_world import RunWorld, spec, statuses
 
@@ -96,3 +97,78 @@ async def test_a_host_may_ask_for_it_everywhere():
     assert ran(world) == []
     assert result.status.code == "rejected"
     assert statuses(result) == {"A": "completed", "B": "completed"}
+
+
+# --- whole runs of a goal ------------------------------------------------------------------------
+
+PLANNED = json.dumps(
+    [
+        {"title": "A", "description": "do A", "assignee": "a"},
+        {"title": "B", "description": "do B", "assignee": "b", "dependsOn": ["A"]},
+    ]
+)
+GOAL = "First find facts, then write the report, then review each other's work."
+
+
+def goal_script(**gates):
+    replies = {
+        **SCRIPT["replies"],
+        "@decompose": [{"text": PLANNED}],
+        "@synthesis": [{"text": "x"}],
+    }
+    return {**SCRIPT, "coordinator": True, "replies": replies, "gates": gates}
+
+
+async def test_nobody_asked_about_a_goal_rejects_the_run():
+    world = RunWorld(script=goal_script())
+    result = await world.run_team(GOAL)
+    assert ran(world) == []
+    assert (result.status.code, result.confirmation_required) == ("rejected", True)
+    assert result.flags == ("consequential-no-independence",)
+
+
+async def test_a_plan_that_was_let_through_is_the_confirmation():
+    world = RunWorld(script=goal_script(plan="allow"))
+    result = await world.run_team(GOAL)
+    assert ran(world) == ["c-A", "c-B"]
+    assert (result.status.code, result.confirmation_required) == ("ok", False)
+    assert result.flags == ("consequential-no-independence",)
+    crashed = world.crashed(at=0)  # the plan gate is not asked again, and need not be
+    crashed.forget_events()
+    await crashed.restore(real_runner=True)
+    assert ran(crashed) == ["c-A", "c-B"]
+
+
+async def test_idea_38_an_approved_plan_is_confirmed_after_the_restore_too():
+    world = RunWorld(script=goal_script(plan="suspend"))
+    result = await world.run_team(GOAL)
+    assert result.status.code == "suspended"
+    world.decide()
+    world.forget_events()
+    result = await world.restore(real_runner=True)
+    assert ran(world) == ["c-A", "c-B"]
+    assert not result.confirmation_required
+
+
+async def test_a_declared_governance_takes_its_place_and_is_remembered():
+    roles = Governance(intent="required", roles=("a", "b"))
+    world = RunWorld(script=goal_script())
+    result = await world.run_team(GOAL, governance=roles)
+    assert (result.flags, result.confirmation_required) == ((), False)
+    crashed = world.crashed(at=0)
+    assert crashed.snapshot()["omaDesktop"]["confirmation"] == {"governed": True}
+    result = await crashed.restore(real_runner=True)
+    assert (result.flags, result.confirmation_required) == ((), False)
+
+
+async def test_one_agent_with_a_simple_goal_is_guarded_too():
+    script = goal_script()
+    script["replies"]["@default"] = script["replies"]["A"]
+    world = RunWorld(script=script)
+    result = await world.run_team("Say hello")
+    assert result.routing["mode"] == "single"
+    assert ran(world) == []
+    assert (result.status.code, result.confirmation_required) == ("rejected", True)
+    harmless = {**script, "agents": [{"name": "a"}, {"name": "b", "tools": ["act"]}]}
+    result = await RunWorld(script=harmless).run_team("Say hello")
+    assert result.flags == ()  # who may act does not act here
