@@ -10,7 +10,7 @@ import copy
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, TypeGuard, cast
 
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.llm.message_check import check_messages
@@ -18,7 +18,9 @@ from oma_desktop.engine.loop_detection import LoopInfo
 from oma_desktop.engine.runner_state import answered, text_of
 from oma_desktop.engine.tools.race import Ended, Race
 from oma_desktop.model.errors import EngineError, Refused
+from oma_desktop.model.json_text import stringify
 from oma_desktop.model.message import ContentBlock, Message
+from oma_desktop.model.redaction import TextRules
 from oma_desktop.model.result import AgentRunResult, RunStatus
 from oma_desktop.model.team import AgentConfig
 
@@ -60,6 +62,7 @@ class AgentHooks:
 
 
 NO_HOOKS = AgentHooks()
+_MASKED: Final = TextRules(strict=True)  # what a hook raises is stored and shown
 Hook: TypeAlias = Callable[..., object]
 
 
@@ -87,7 +90,7 @@ class HookCalls:
             return outcome.value
         problem = "raised" if outcome.ended is Ended.RAISED else "stopped"
         found = "" if outcome.error is None else f"{type(outcome.error).__name__}: {outcome.error}"
-        raise HookFailed("HOOK_FAILED", hook=hook, problem=problem, found=found)
+        raise HookFailed("HOOK_FAILED", hook=hook, problem=problem, found=_MASKED(found))
 
     async def before(
         self, hooks: AgentHooks, agent: AgentConfig, conversation: list[Message]
@@ -114,28 +117,26 @@ class HookCalls:
     async def after(self, hooks: AgentHooks, result: AgentRunResult) -> AgentRunResult:
         """Return what `afterRun` makes of a result.
 
-        What was used and saved is a fact and stays; success and status are made to agree.
+        What was said, done, used and saved is a fact and stays: output, structured value, success,
+        status and error are the hook's to change. Success and status are made to agree.
         """
         if hooks.after_run is None:
             return result
         answer = await self("afterRun", hooks.after_run, copy.deepcopy(result))
         if answer is None:
             return result
-        if not isinstance(answer, AgentRunResult):
+        if not _is_result(answer):
             raise _bad("afterRun", answer)
-        return _agreeing(
-            replace(
-                answer,
-                token_usage=result.token_usage,
-                identity=result.identity,
-                entry=result.entry,
-                warnings=result.warnings,
-                suspended=False,
-                aborted=False,
-                pending_approvals=(),
-            ),
-            before=result,
+        changed = replace(
+            result,
+            success=answer.success,
+            output=answer.output,
+            status=answer.status,
+            error_info=answer.error_info,
+            structured=answer.structured,
+            has_structured=answer.has_structured,
         )
+        return _agreeing(changed, before=result)
 
 
 async def _answer(function: Hook, arguments: tuple[object, ...]) -> object:
@@ -143,18 +144,23 @@ async def _answer(function: Hook, arguments: tuple[object, ...]) -> object:
     return await cast("Awaitable[object]", answer) if inspect.isawaitable(answer) else answer
 
 
+def _is_result(answer: object) -> TypeGuard[AgentRunResult]:
+    """Whether an answer can be kept: a result whose values are text and JSON."""
+    if not isinstance(answer, AgentRunResult) or not isinstance(answer.output, str):
+        return False
+    try:
+        stringify(answer.structured)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
 def _agreeing(result: AgentRunResult, *, before: AgentRunResult) -> AgentRunResult:
     """`success` and `status` say the same; a budget that was exceeded stays exceeded."""
     if before.budget_exceeded:
-        return replace(
-            result,
-            success=False,
-            budget_exceeded=True,
-            status=before.status,
-            error_info=before.error_info,
-        )
+        return replace(result, success=False, status=before.status, error_info=before.error_info)
     if result.success:
-        return replace(result, status=RunStatus("ok"), error_info=None, budget_exceeded=False)
+        return replace(result, status=RunStatus("ok"), error_info=None)
     if result.status.code == "ok":
         return replace(result, status=RunStatus("error"))
     return result

@@ -54,7 +54,8 @@ class RunLog:
                     self._titles.get(event.task, _taskless(event.task)),
                     event.data["turn"],
                 )
-                self.model_calls.append(f"{event.agent} | {title} | turn {turn}")
+                what = "summary before turn" if event.data.get("phase") == "summary" else "turn"
+                self.model_calls.append(f"{event.agent} | {title} | {what} {turn}")
             case "tool_start":
                 self.tools.append(
                     {

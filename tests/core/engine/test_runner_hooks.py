@@ -109,6 +109,24 @@ async def test_after_run_may_replace_the_answer_but_not_the_facts():
 
 
 @pytest.mark.parametrize(
+    "answer", ["text", 3, lambda r: replace(r, output=None), lambda r: replace(r, structured={1j})]
+)
+async def test_after_run_must_give_a_result_that_can_be_kept(answer):
+    hook = AgentHooks(after_run=lambda r: answer(r) if callable(answer) else answer)
+    result = await World(say("done"), hooks=hook).run()
+    assert (result.success, result.error_info.code) == (False, "HOOK_FAILED")
+
+
+async def test_what_a_hook_raises_is_masked_before_it_is_stored():
+    def leak(_before):
+        raise ValueError("bad key sk-proj-abcdefghijklmnopqrstuvwx1234567890")
+
+    result = await World(say("never"), hooks=AgentHooks(before_run=leak)).run()
+    assert "abcdefghijklmnop" not in result.error_info.message
+    assert "ValueError" in result.error_info.message
+
+
+@pytest.mark.parametrize(
     ("change", "success", "code"),
     [
         ({"success": False}, False, "error"),

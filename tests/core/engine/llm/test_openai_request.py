@@ -142,7 +142,7 @@ def test_reasoning_goes_back_only_to_its_own_service_and_only_with_tools():
     ]
 
 
-def test_precedence_sampling_extra_structure():
+def test_idea_66_precedence_sampling_extra_structure():
     body = wire(
         user(text("hi")),
         max_tokens=5,
