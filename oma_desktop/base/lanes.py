@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import itertools
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -11,12 +14,14 @@ from typing import Final, ParamSpec, TypeVar, cast
 _WATCHED_AT_ONCE: Final = 4
 P = ParamSpec("P")
 R = TypeVar("R")
+_asides: Final = itertools.count(1)
 
 
 class Lanes:
     """`store`: every write and fsync, in submission order. `work`: tails, decoding, layout.
 
     `watch` exists where a database is open: its notices must not keep the others waiting.
+    `aside` is for code of others, which may hang: a thread of its own that holds nobody up.
     Invariant: no other thread of ours exists but watchdog's and the window's own.
     """
 
@@ -38,6 +43,18 @@ class Lanes:
     async def work(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run computing that would hold the loop; values in, values out."""
         return await self._submit(self._work, partial(fn, *args, **kwargs))
+
+    async def aside(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run foreign blocking code; whoever stops waiting leaves it behind.
+
+        Nothing can end such a thread from outside, so it never keeps the program from ending.
+        """
+        future: Future[R] = Future()
+        call = partial(contextvars.copy_context().run, partial(fn, *args, **kwargs))
+        threading.Thread(  # noqa: TID251 - the lanes are where threads are made
+            target=_fulfil, args=(future, call), name=f"oma-aside-{next(_asides)}", daemon=True
+        ).start()
+        return await asyncio.wrap_future(future)
 
     async def _submit(self, lane: ThreadPoolExecutor, fn: Callable[[], R]) -> R:
         future = lane.submit(fn)
@@ -63,3 +80,17 @@ class Lanes:
             self._watch.shutdown(wait=False, cancel_futures=True)
         self._store.shutdown(wait=False)
         return not wait(list(self._begun), timeout_s).not_done
+
+
+def _fulfil(future: Future[R], call: Callable[[], R]) -> None:
+    """Do the call and hand over what came of it, whatever it was."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = call()
+    except StopIteration as error:  # no future of a loop may carry it
+        future.set_exception(RuntimeError(repr(error)))
+    except BaseException as error:  # noqa: BLE001 - it is raised again where somebody waits
+        future.set_exception(error)
+    else:
+        future.set_result(result)

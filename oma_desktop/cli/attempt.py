@@ -18,6 +18,7 @@ from oma_desktop.cli.output import Exit, Output
 from oma_desktop.cli.report import Progress
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
+from oma_desktop.engine.consent import Consent
 from oma_desktop.engine.launch import Launcher, Prepared
 from oma_desktop.engine.run_log import RunLog
 from oma_desktop.model.errors import InvalidInput
@@ -58,11 +59,13 @@ def run_attempt(
     output: Output,
     speed: float | None = None,
     force_lock: bool = False,
+    consent: Consent | None = None,
 ) -> int:
     """Run `work` with signals handled: the first suspends at the next safe point, a second stops.
 
     Returns its exit code, or 130 after a second signal. Without `speed`, scripted delays are as
-    written, or as the environment says (SPEED_VARIABLE).
+    written, or as the environment says (SPEED_VARIABLE). Without `consent` new
+    folders are refused.
     """
     factor = scripted_speed() if speed is None else speed
 
@@ -77,6 +80,7 @@ def run_attempt(
             app=app,
             speed=factor,
             force_lock=force_lock,
+            consent=consent,
         )
         attempt = Attempt(launcher, EventBus())
         attempt.bus.subscribe(Progress(output))

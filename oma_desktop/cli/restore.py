@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from oma_desktop.base.text import tr
@@ -12,6 +13,8 @@ from oma_desktop.cli.output import Output
 from oma_desktop.cli.plan_only import print_plan
 from oma_desktop.cli.report import exit_code, print_result, say_endpoints
 from oma_desktop.cli.run import add_file_arguments
+from oma_desktop.cli.trust import consent_for
+from oma_desktop.engine.launch import known_origin
 from oma_desktop.store.origin import Origin
 
 
@@ -66,6 +69,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
         print_result(result, document, output)
         return exit_code(result)
 
+    origin_of_run = partial(known_origin, options.store, origin, options.key, options.run_id)
     return run_attempt(
-        work, app="oma-desktop restore", output=output, force_lock=options.force_lock
+        work,
+        app="oma-desktop restore",
+        output=output,
+        force_lock=options.force_lock,
+        consent=consent_for(origin_of_run, options, output),
     )

@@ -11,6 +11,7 @@ from oma_desktop.cli.attempt import Attempt, run_attempt
 from oma_desktop.cli.files import store_argument
 from oma_desktop.cli.output import Exit, Output
 from oma_desktop.cli.report import exit_code, print_result, say_endpoints
+from oma_desktop.cli.trust import add_trust_argument, consent_for
 from oma_desktop.store.origin import Origin
 
 
@@ -34,6 +35,7 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help=tr("scripted models, tools and gates; nothing else is asked or run"),
     )
+    add_trust_argument(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -58,4 +60,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
             )
         return code
 
-    return run_attempt(work, app="oma-desktop run", output=output, force_lock=options.force_lock)
+    return run_attempt(
+        work,
+        app="oma-desktop run",
+        output=output,
+        force_lock=options.force_lock,
+        consent=consent_for(lambda: origin, options, output),
+    )

@@ -17,6 +17,7 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.consent import Consent
 from oma_desktop.engine.documents import naming
 from oma_desktop.engine.endpoints import Endpoint
 from oma_desktop.engine.identity import check_run_id
@@ -33,6 +34,7 @@ from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
 from oma_desktop.model.result import TeamRunResult
 from oma_desktop.model.runfile import Coordinator
+from oma_desktop.model.trust import trust_question
 from oma_desktop.store.access import Choose, OpenRun, open_run, read_only
 from oma_desktop.store.address import StoreAddress, is_database, parse_address
 from oma_desktop.store.catalog_paths import default_store_path
@@ -40,7 +42,7 @@ from oma_desktop.store.file_reading import Reader, read_container
 from oma_desktop.store.memory import MemoryStore
 from oma_desktop.store.origin import Origin, forget_origin, read_origin, write_origin
 
-__all__ = ["Files", "Launcher", "Prepared", "declared_effects", "read_files"]
+__all__ = ["Files", "Launcher", "Prepared", "declared_effects", "known_origin", "read_files"]
 
 Go = Callable[[CancelToken], Awaitable[TeamRunResult]]
 
@@ -74,6 +76,7 @@ class Launcher:
     """Prepares attempts. `app` names us in the lock; `speed` scales scripted delays (0: none).
 
     `reader` reads store files; the window's parses big ones in another process.
+    `consent` knows which folders code may come from; by default nobody is asked about new ones.
     """
 
     def __init__(
@@ -86,7 +89,9 @@ class Launcher:
         speed: float = 1.0,
         force_lock: bool = False,
         reader: Reader = read_container,
+        consent: Consent | None = None,
     ) -> None:
+        self._consent = consent if consent is not None else Consent()
         self._clock = clock
         self._supervisor = supervisor
         self._lanes = lanes
@@ -106,8 +111,9 @@ class Launcher:
     ) -> Prepared:
         """Prepare a fresh run of a run file.
 
-        Raises InvalidInput, NotAllowed (files), Locked, Corrupt, WriteFailed (store), Conflict
-        CHECKPOINT_EXISTS when the store already holds the run; nothing is overwritten.
+        Raises InvalidInput, NotAllowed (files, a folder nobody trusts), ToolError (MCP servers),
+        Locked, Corrupt, WriteFailed (store), Conflict CHECKPOINT_EXISTS when the store already
+        holds the run; nothing is overwritten.
         """
         files = await self._lanes.work(read_files, origin)
         wanted = files.place
@@ -118,6 +124,7 @@ class Launcher:
         key = wanted.key or checkpoint_key(identity)
         wiring = await self._wire(files, origin, path, bus=bus, effects=effects, needs_work=True)
         async with self._opened(path, partial(_free, path, key), wiring) as opened:
+            await wiring.connect(clock=self._clock, supervisor=self._supervisor)
             await self._lanes.store(write_origin, path, key, origin)
         place = CheckpointOptions(as_asked(opened.store, wanted), key=wanted.key, lock=opened.lock)
         engine = self._engine(wiring, bus)
@@ -145,13 +152,13 @@ class Launcher:
         `new_run`.
         """
         origin = await self._lanes.work(
-            partial(_known_origin, store, origin, key, run_id, reader=self._reader)
+            partial(known_origin, store, origin, key, run_id, reader=self._reader)
         )
         files = await self._lanes.work(read_files, origin)
         wiring = await self._wire(files, origin, store, bus=bus, effects=effects, needs_work=False)
         choose = partial(saved_key, path=store, key=key, run_id=run_id, files=files)
         async with self._opened(store, choose, wiring) as opened:
-            pass
+            await wiring.connect(clock=self._clock, supervisor=self._supervisor)
         options = _restore_options(files, opened)
         options = replace(
             options, run_id=run_id, retry_failed=retry_failed, coordinator=wiring.coordinator
@@ -177,6 +184,7 @@ class Launcher:
         effects: Path | None,
         needs_work: bool,
     ) -> Wiring:
+        may_import = await self._agreed(files, bus)
         effects = effects or effects_beside(store)
         log = EffectsLog(effects, clock=self._clock, lanes=self._lanes) if effects else None
         workspace, guard = _own_places(origin, store, effects)
@@ -190,6 +198,7 @@ class Launcher:
             guard=guard,
             supervisor=self._supervisor,
             bus=bus,
+            may_import=may_import,
         )
         with naming(files.source):
             wiring = await self._lanes.work(
@@ -206,6 +215,16 @@ class Launcher:
                 await wiring.close()
                 raise
             return wiring
+
+    async def _agreed(self, files: Files, bus: EventBus) -> bool:
+        """Ask before code of the run file's folder is used; True when there is such code."""
+        question = trust_question(files.run_file, files.base_dir, source=files.source)
+        if question is None or files.script is not None:
+            return False
+        if not await self._consent.require(question, lanes=self._lanes):
+            facts = {"folder": str(question.folder), "path": self._consent.place}
+            bus.emit("warning", data={"code": "TRUST_NOT_KEPT", **facts})
+        return True
 
     @asynccontextmanager
     async def _opened(
@@ -316,10 +335,18 @@ def _release(opened: OpenRun, path: StoreAddress, key: str) -> None:
         opened.close()
 
 
-def _known_origin(
-    path: StoreAddress, origin: Origin, key: str | None, run_id: str | None, *, reader: Reader
+def known_origin(
+    path: StoreAddress,
+    origin: Origin,
+    key: str | None,
+    run_id: str | None,
+    *,
+    reader: Reader = read_container,
 ) -> Origin:
-    """Files not named are those the run was started from."""
+    """Return the files of a saved run: those named, else those it was started from. Blocking.
+
+    Raises NotFound PATH_NOT_FOUND, InvalidInput RESTORE_NEEDS_FILES.
+    """
     if isinstance(path, Path) and not path.is_file():
         raise NotFound("PATH_NOT_FOUND", path=str(path))
     if not origin.is_empty:

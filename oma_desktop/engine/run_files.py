@@ -11,6 +11,7 @@ from oma_desktop.engine.documents import document_at, naming
 from oma_desktop.engine.options import CheckpointOptions
 from oma_desktop.engine.places import place_of_saved_run
 from oma_desktop.engine.script import load_script
+from oma_desktop.engine.tools.outside.mcp_tools import declared_mcp_effects
 from oma_desktop.engine.wiring import World, wire
 from oma_desktop.model.errors import NotFound, OmaError
 from oma_desktop.model.keys import checkpoint_key
@@ -118,7 +119,7 @@ def declared_effects(
     """Return what the files of a run say of its tools; None where nothing is declared. Blocking.
 
     Files named in `origin` must be good (InvalidInput); the remembered ones of an earlier time may
-    be gone or changed: the resume plan then stands without them.
+    be gone or changed: the resume plan then stands without them. Nothing is imported or started.
     """
     named = origin is not None and not origin.is_empty
     known = origin if origin is not None and named else read_origin(store, key)
@@ -137,4 +138,6 @@ def declared_effects(
         if named:
             raise
         return None
-    return {tool.name: tool.effect for tool in wiring.team.tools}
+    servers = files.run_file.tools.mcp if files.script is None else {}
+    effects = {tool.name: tool.effect for tool in wiring.team.tools}
+    return {**effects, **declared_mcp_effects(servers)}

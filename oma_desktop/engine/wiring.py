@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from oma_desktop.base.clock import Clock
@@ -26,6 +27,7 @@ from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.llm.keys import StoredKey, stored_key
 from oma_desktop.engine.llm.presets import PRESETS
 from oma_desktop.engine.llm.retry_policy import RetryNotice
+from oma_desktop.engine.outside import OutsideTools
 from oma_desktop.engine.rule_gates import gates_from_rules
 from oma_desktop.engine.script import EffectsLog, apply_script, load_script, team_from_script
 from oma_desktop.engine.team import Team
@@ -69,13 +71,29 @@ class Wiring:
     goal: str | None = None
     coordinator: Coordinator | None = field(default_factory=Coordinator)
     _models: Endpoints | None = None
+    _outside: OutsideTools | None = None
+    _check: Callable[[], None] = lambda: None
+
+    async def connect(self, *, clock: Clock, supervisor: Supervisor) -> None:
+        """Start what the file wants started; its tools join the team. Once, before the run.
+
+        Raises InvalidInput or ToolError MCP_*; `close` is still due then.
+        """
+        if self._outside is not None:
+            for tool in await self._outside.connect(clock=clock, supervisor=supervisor):
+                self.team.tools.register(tool)
+            self._check()
 
     async def close(self) -> None:
-        """Release connections, end programs."""
-        if self.team.external is not None:
-            await self.team.external.close()
-        if self._models is not None:
-            await self._models.close()
+        """Release connections, end programs and servers, forget what was imported."""
+        try:
+            if self.team.external is not None:
+                await self.team.external.close()
+            if self._models is not None:
+                await self._models.close()
+        finally:
+            if self._outside is not None:
+                await self._outside.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +103,8 @@ class World:
     `tools` are registered beside what the file brings; `speed` and `effects` are for scripted
     models and tools. Built-in tools work on `lanes`, in `workspace` where the file names no folder,
     and never write what `guard` names. Programs of agents need `supervisor` and `bus`.
+    `may_import` says that a person agreed to the folder of the run file; without it nothing of that
+    folder is imported.
     """
 
     clock: Clock
@@ -99,6 +119,7 @@ class World:
     guard: Guard = field(default_factory=Guard)
     supervisor: Supervisor | None = None
     bus: EventBus | None = None
+    may_import: bool = False
 
     def play(self, script: Script) -> Team:
         """Return the script's own team."""
@@ -161,13 +182,15 @@ def _wired(
     settings = run_file.coordinator or Coordinator()
     coordinator = coordinator_agent(settings, options=run_file.orchestrator, roster=config.agents)
     homeless = _register_built_in(run_file, [*config.agents, coordinator], registry, world)
-    _check_tools(run_file, config, registry)
+    outside = _outside(run_file, base_dir, world)
+    _check_tools(run_file, config, registry, later=outside.may_bring)
     models = _models(run_file, config, scripts, world)
     endpoints = [models.resolve(a) for a in config.agents if a.backend is None]
     if run_file.goal is not None and needs_work:
         endpoints.append(models.resolve(coordinator))
     external = _external(config, world)
     options = _options(run_file)
+    outside.join(registry, may_import=world.may_import)
     team = Team(
         config=config,
         tools=registry,
@@ -185,6 +208,8 @@ def _wired(
         goal=run_file.goal,
         coordinator=settings,
         _models=models,
+        _outside=outside,
+        _check=partial(_check_tools, run_file, config, registry),
     )
 
 
@@ -295,13 +320,7 @@ def _register_built_in(
 
     Returns the agents that have one and no folder.
     """
-    environ = os.environ if world.environ is None else world.environ
-    own_keys = {name for entry in run_file.providers.values() for name in entry.key_env}
-    shell = shell_environment(
-        environ,
-        added=run_file.tools.bash.env,
-        key_names=own_keys.union(*(preset.key_env for preset in PRESETS.values())),
-    )
+    shell = _shell_environment(run_file, world, added=run_file.tools.bash.env)
     folders = {agent.cwd for agent in agents}
     tools = builtin_tools(
         clock=world.clock,
@@ -324,14 +343,52 @@ def _folder(agent: AgentConfig) -> str | None:
     return agent.cwd or (agent.backend.cwd if agent.backend else None)
 
 
-def _check_tools(run_file: RunFile, config: TeamConfig, registry: ToolRegistry) -> None:
-    """Refuse grants and rules for tools that do not exist: both would silently do nothing."""
-    for index, agent in enumerate(config.agents):
-        for tool in agent.tools or ():
-            _must_exist(tool, f"team.agents[{index}].tools", registry)
-    for index, rule in enumerate(run_file.approvals.tools):
-        if rule.tool is not None and not any(char in rule.tool for char in "*?["):
-            _must_exist(rule.tool, f"approvals.tools[{index}]", registry)
+def _shell_environment(
+    run_file: RunFile, world: World, *, added: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return all that commands and servers see of the environment; never a key of a provider."""
+    own_keys = {name for entry in run_file.providers.values() for name in entry.key_env}
+    return shell_environment(
+        os.environ if world.environ is None else world.environ,
+        added=added,
+        key_names=own_keys.union(*(preset.key_env for preset in PRESETS.values())),
+    )
+
+
+def _outside(run_file: RunFile, base_dir: Path, world: World) -> OutsideTools:
+    return OutsideTools(
+        run_file.tools,
+        base_dir=base_dir,
+        lanes=world.lanes,
+        environ=os.environ if world.environ is None else world.environ,
+        passed=_shell_environment(run_file, world),
+    )
+
+
+def _check_tools(
+    run_file: RunFile,
+    config: TeamConfig,
+    registry: ToolRegistry,
+    *,
+    later: Callable[[str], bool] = lambda _name: False,
+) -> None:
+    """Refuse grants and rules for tools that do not exist: both would silently do nothing.
+
+    `later` says of a name that it may still come.
+    """
+    named = [
+        (tool, f"team.agents[{index}].tools")
+        for index, agent in enumerate(config.agents)
+        for tool in agent.tools or ()
+    ]
+    named += [
+        (rule.tool, f"approvals.tools[{index}]")
+        for index, rule in enumerate(run_file.approvals.tools)
+        if rule.tool is not None and not any(char in rule.tool for char in "*?[")
+    ]
+    for tool, where in named:
+        if not later(tool):
+            _must_exist(tool, where, registry)
 
 
 def _must_exist(name: str, where: str, registry: ToolRegistry) -> None:

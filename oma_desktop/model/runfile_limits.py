@@ -19,10 +19,6 @@ def refuse_unsupported(run_file: RunFile) -> None:
 def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
     if run_file.recovery.mode != "fixed":
         yield "RUNFILE_NEEDS_RECOVERY", "recovery.mode"
-    if run_file.tools.python:
-        yield "RUNFILE_NEEDS_PYTHON_TOOLS", "tools.python"
-    if run_file.tools.mcp:
-        yield "RUNFILE_NEEDS_MCP", "tools.mcp"
     if isinstance(run_file.journal, Journal):
         yield "RUNFILE_NEEDS_JOURNAL", "journal"
     for named in named_functions(run_file):

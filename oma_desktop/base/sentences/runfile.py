@@ -137,12 +137,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "RUNFILE_NEEDS_RECOVERY": Sentence(
         N_("{name} needs plan recovery."), _LATER, N_("Set recovery.mode to fixed.")
     ),
-    "RUNFILE_NEEDS_PYTHON_TOOLS": Sentence(
-        N_("{name} needs tools written in Python."), _LATER, N_("Remove them to run the rest.")
-    ),
-    "RUNFILE_NEEDS_MCP": Sentence(
-        N_("{name} needs MCP servers."), _LATER, N_("Remove them to run the rest.")
-    ),
     "RUNFILE_NEEDS_JOURNAL": Sentence(
         N_("{name} needs the run journal."), _LATER, N_("Set journal to false.")
     ),

@@ -29,7 +29,7 @@ from oma_desktop.engine.tools.registry import (
     ToolRegistry,
     ToolSpec,
 )
-from oma_desktop.engine.tools.schema import ArgumentSchema, copy_json
+from oma_desktop.engine.tools.schema import ArgumentSchema, Checked, copy_json
 from oma_desktop.model.checkpoint import PendingToolCall, ToolCommit
 from oma_desktop.model.errors import ApprovalError, OmaError
 from oma_desktop.model.json_value import JsonObject
@@ -124,7 +124,7 @@ class ToolPipeline:
             return self._refuse(call, f'The tool "{call["name"]}" is not available.')
         if self._token.stopped:
             return self._stopped(call)
-        checked = self._schema(tool).check(call["input"])
+        checked = self._checked(tool, call["input"])
         if checked.issues:
             if decision is not None:
                 return self._stale(call)
@@ -144,6 +144,18 @@ class ToolPipeline:
             if held is not None:
                 return held
         return await self._run(tool, call, asked)
+
+    def _checked(self, tool: ToolSpec, input_: JsonObject) -> Checked:
+        """Return the input as the tool will get it, or why it gets none."""
+        if not tool.validated:
+            return Checked(input_)
+        checked = self._schema(tool).check(input_)
+        if checked.issues or tool.problems is None:
+            return checked
+        try:
+            return Checked(checked.value, tool.problems(results.as_object(checked.value)))
+        except Exception as error:  # noqa: BLE001 - the boundary around tools
+            return Checked(checked.value, (_error_text(tool.name, error),))
 
     def _schema(self, tool: ToolSpec) -> ArgumentSchema:
         schema = self._schemas.get(tool.name)

@@ -60,7 +60,10 @@ ToolRun: TypeAlias = Callable[[JsonObject, ToolContext], Awaitable[ToolOutput]]
 class ToolSpec:
     """One tool. `consequential` is a static attribute, never guessed from text (engine.md 5.7).
 
-    `max_output_chars` cuts plain text output (UTF-16 units); None or <= 0 leaves the agent's limit.
+    `problems` says what keeps an input that fits the schema from being used; nobody is asked about
+    such a call. Without `validated` the schema is only shown to the model: whoever runs the tool
+    checks its input. `max_output_chars` cuts plain text output (UTF-16 units); None or <= 0 leaves
+    the agent's limit.
     """
 
     name: str
@@ -70,6 +73,8 @@ class ToolSpec:
     effect: Effect = Effect.UNKNOWN
     consequential: bool = False
     max_output_chars: int | None = None
+    problems: Callable[[JsonObject], tuple[str, ...]] | None = None
+    validated: bool = True
 
     @property
     def definition(self) -> ToolDefinition:

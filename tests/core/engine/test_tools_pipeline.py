@@ -63,7 +63,7 @@ def agent(**facts):
         ({"delegate": True}, {"delegate_to_agent"}),
     ],
 )  # fmt: skip
-def test_grants_are_default_deny_idea46(facts, allowed):
+def test_idea_46_grants_are_default_deny(facts, allowed):
     names = ["bash", "file_read", "file_write", "file_edit", "grep", "glob", "lookup",
              "delegate_to_agent"]  # fmt: skip
     assert {n for n in names if is_granted(agent(**facts), n)} == allowed
@@ -74,7 +74,7 @@ def test_only_granted_tools_are_told_to_the_model():
     assert [t.name for t in granted(agent(tools=["b", "missing"]), tools)] == ["b"]
 
 
-async def test_an_ungranted_or_unknown_tool_is_an_error_result_never_a_run_idea46():
+async def test_idea_46_an_ungranted_or_unknown_tool_is_an_error_result_never_a_run():
     hidden = Probe("hidden")
     world = World(say("", ("c1", "hidden", {}), ("c2", "no_such", {})), say("done"),
                   tools=[hidden.spec()])  # fmt: skip
@@ -104,13 +104,13 @@ def new_ids():
     return lambda: f"new{next(numbers)}"
 
 
-def test_empty_ids_are_made_up_and_repeats_get_a_suffix_dev02():
+def test_dev_02_empty_ids_are_made_up_and_repeats_get_a_suffix():
     blocks, _ = normalise(calls("", "x", "x", "x_2", "", "x"), [], new_id=new_ids())
     assert [b["id"] for b in blocks] == ["call_new0", "x", "x_3", "x_2", "call_new1", "x_4"]
 
 
 @given(st.lists(st.sampled_from(["", "a", "a_2", "b", "b_2", "b_3"]), max_size=12))
-def test_ids_of_one_turn_are_never_empty_and_never_equal_dev02(ids):
+def test_dev_02_ids_of_one_turn_are_never_empty_and_never_equal(ids):
     blocks, _ = normalise(calls(*ids), [], new_id=new_ids())
     stored = [b["id"] for b in blocks]
     assert all(stored)
@@ -125,7 +125,7 @@ def test_unusable_arguments_follow_their_call_to_its_stored_id():
     assert {k: v.problem for k, v in unusable.items()} == {"call_new0": "cut", "x": "a list"}
 
 
-async def test_unusable_arguments_never_execute_also_not_after_a_restore_dev27():
+async def test_dev_27_unusable_arguments_never_execute_also_not_after_a_restore():
     tool = Probe()
     turn = say("", ("c1", "look", {}), ("c2", "look", {}), invalid=[("c1", '{"q": ', "cut off")])
     world = World(turn, say("done"), tools=[tool.spec()])
@@ -170,7 +170,7 @@ async def test_the_record_and_the_conversation_keep_what_the_model_sent():
     assert world.of("tool_start")[0]["input"] == {"q": "a", "limit": 5}
 
 
-async def test_refused_arguments_list_their_issues_and_do_not_reach_the_gate_idea47():
+async def test_idea_47_refused_arguments_list_their_issues_and_do_not_reach_the_gate():
     asked = []
 
     async def gate(call):
@@ -327,7 +327,7 @@ def test_bools_are_answers_only_for_plan_round_and_dispatch():
         read_answer(True, gate="tool")
 
 
-async def test_the_gate_sees_the_validated_input_and_the_static_facts_idea47():
+async def test_idea_47_the_gate_sees_the_validated_input_and_the_static_facts():
     asked = []
 
     async def gate(call):
@@ -350,7 +350,7 @@ async def test_the_gate_sees_the_validated_input_and_the_static_facts_idea47():
     assert here.of("gate_call") == [{"gate": "tool", "toolName": "look", "toolCallId": "c1"}]
 
 
-async def test_a_stop_while_the_gate_is_open_prevents_the_run_idea47():
+async def test_idea_47_a_stop_while_the_gate_is_open_prevents_the_run():
     holder = []
 
     async def gate(_call):
@@ -395,7 +395,7 @@ async def test_suspend_without_a_checkpoint_is_an_error_result():
 
 @pytest.mark.parametrize(("consequential", "gate", "runs"),
                          [(True, False, 0), (True, True, 1), (False, False, 1)])  # fmt: skip
-async def test_consequential_calls_need_a_confirmation_at_the_executor_dev16(
+async def test_dev_16_consequential_calls_need_a_confirmation_at_the_executor(
     consequential, gate, runs
 ):
     async def yes(_call):
@@ -412,7 +412,7 @@ async def test_consequential_calls_need_a_confirmation_at_the_executor_dev16(
 
 
 @pytest.mark.parametrize(("parallel", "most"), [(4, 4), (1, 1), (0, 1), (20, 10)])
-async def test_parallel_calls_are_bounded_dev21(parallel, most):
+async def test_dev_21_parallel_calls_are_bounded(parallel, most):
     calls_ = [(f"c{n}", "look", {}) for n in range(10)]
     holder = World(say(""))
     tool = Probe(clock=holder.clock, delays={f"c{n}": 1 for n in range(10)})

@@ -351,9 +351,8 @@ def test_tasks_of_one_file_with_the_team_of_another():
 
 
 def test_a_wish_of_a_later_version_stops_wiring(tmp_path):
-    assert refused(run_file({"a": LOCAL}, tools=["m:f"]), tmp_path, world()).code == (
-        "RUNFILE_NEEDS_PYTHON_TOOLS"
-    )
+    run = run_file({"a": LOCAL}, orchestrator={"egressPolicy": {"mode": "offline"}})
+    assert refused(run, tmp_path, world()).code == "RUNFILE_NEEDS_EGRESS"
 
 
 def test_repeats_become_events():

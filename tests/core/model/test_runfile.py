@@ -342,8 +342,6 @@ def test_any_document_is_judged_without_raising(value):
     ("change", "code"),
     [
         ({"recovery": {"mode": "adaptive"}}, "RUNFILE_NEEDS_RECOVERY"),
-        ({"tools": ["a:b"]}, "RUNFILE_NEEDS_PYTHON_TOOLS"),
-        ({"tools": {"mcp": {"x": {"command": "y"}}}}, "RUNFILE_NEEDS_MCP"),
         ({"journal": {"path": "j.jsonl"}}, "RUNFILE_NEEDS_JOURNAL"),
         ({"orchestrator": {"egressPolicy": {"mode": "offline"}}}, "RUNFILE_NEEDS_EGRESS"),
         ({"orchestrator": {"maxCostBudget": 1.5}}, "RUNFILE_NEEDS_COST"),

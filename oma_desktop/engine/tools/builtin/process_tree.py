@@ -56,6 +56,27 @@ def end_orphans(key: str) -> None:
                 process.kill()
 
 
+def end_marked(mark: str) -> None:
+    """Kill every process that carries `mark`, also those that left their parent. Blocking."""
+    for _ in range(_ROUNDS):
+        living = list(_marked(mark))
+        if not living:
+            return
+        for process in living:
+            with suppress(psutil.Error):
+                process.kill()
+        time.sleep(_LOOK_S)
+
+
+def _marked(mark: str) -> Iterator[psutil.Process]:
+    for pid in psutil.pids():
+        with suppress(psutil.Error, OSError):
+            process = psutil.Process(pid)
+            mine = process.environ().get(MARK) == mark and pid != os.getpid()
+            if mine and process.status() != psutil.STATUS_ZOMBIE:
+                yield process
+
+
 def _digest(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 

@@ -1,0 +1,107 @@
+"""Tools from outside of one attempt: imported and started at its begin, forgotten at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from oma_desktop.base.clock import Clock
+from oma_desktop.base.lanes import Lanes
+from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.tools.grants import DELEGATE
+from oma_desktop.engine.tools.outside.folder_modules import FolderModules
+from oma_desktop.engine.tools.outside.mcp_tools import McpServers, belongs_to
+from oma_desktop.engine.tools.outside.python_tools import (
+    declared_python_tools,
+    load_python_tools,
+    name_of,
+)
+from oma_desktop.engine.tools.registry import ToolRegistry, ToolSpec
+from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.runfile import Tools
+from oma_desktop.model.team import BUILTIN_TOOLS
+
+
+class OutsideTools:
+    """The Python functions and MCP servers of a run file. Nothing runs before `join`, `connect`.
+
+    `passed` is what servers see of the environment, `environ` what the file may name for them.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        *,
+        base_dir: Path,
+        lanes: Lanes,
+        environ: Mapping[str, str],
+        passed: Mapping[str, str],
+    ) -> None:
+        self._tools = tools
+        self._base_dir = base_dir
+        self._lanes = lanes
+        self._environ = environ
+        self._passed = passed
+        self._modules: FolderModules | None = None
+        self._servers: McpServers | None = None
+
+    def may_bring(self, name: str) -> bool:
+        """Whether a tool of this name may come; those of servers are known once they run."""
+        functions = {name_of(entry) for entry in self._tools.python}
+        return name in functions or belongs_to(name, self._tools.mcp)
+
+    def join(self, registry: ToolRegistry, *, may_import: bool) -> None:
+        """Register the functions: imported, else as the file alone describes them. Blocking.
+
+        Raises InvalidInput TOOL_NAME_BUILTIN, TOOL_NAME_TAKEN, PYTHON_TOOL_*; nothing is kept then.
+        """
+        for index, entry in enumerate(self._tools.python):
+            _refuse_built_in(name_of(entry), f"tools.python[{index}]")
+        try:
+            for tool in self._loaded() if may_import else declared_python_tools(self._tools.python):
+                registry.register(tool)
+        except BaseException:
+            self.forget()
+            raise
+
+    def _loaded(self) -> tuple[ToolSpec, ...]:
+        if not self._tools.python:
+            return ()
+        self._modules = FolderModules(self._base_dir)
+        return load_python_tools(self._tools.python, self._modules, lanes=self._lanes)
+
+    async def connect(self, *, clock: Clock, supervisor: Supervisor) -> tuple[ToolSpec, ...]:
+        """Start the servers and return their tools. Raises as `McpServers.start`."""
+        if not self._tools.mcp:
+            return ()
+        self._servers = McpServers(
+            self._tools.mcp,
+            base_dir=self._base_dir,
+            environ=self._environ,
+            passed=self._passed,
+            clock=clock,
+            supervisor=supervisor,
+            lanes=self._lanes,
+        )
+        tools = await self._servers.start()
+        for tool in tools:
+            _refuse_built_in(tool.name, "tools.mcp")
+        return tools
+
+    def forget(self) -> None:
+        """Drop the imported modules."""
+        if self._modules is not None:
+            self._modules.close()
+
+    async def close(self) -> None:
+        """End the servers and forget the modules."""
+        try:
+            if self._servers is not None:
+                await self._servers.close()
+        finally:
+            self.forget()
+
+
+def _refuse_built_in(name: str, place: str) -> None:
+    if name in BUILTIN_TOOLS or name == DELEGATE:
+        raise InvalidInput("TOOL_NAME_BUILTIN", tool=name, place=place)

@@ -1,0 +1,43 @@
+"""What a person is asked before code from outside the program is imported or started."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from oma_desktop.model.runfile import RunFile
+
+
+@dataclass(frozen=True, slots=True)
+class TrustQuestion:
+    """One folder, and what the run file in it wants: `functions` imported, `commands` started.
+
+    A yes counts for the folder, now and later, whatever its files say then (product.md 7).
+    """
+
+    folder: Path
+    run_file: Path | None
+    functions: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that would be imported or started."""
+        return (*self.functions, *self.commands)
+
+
+def trust_question(
+    run_file: RunFile, folder: Path, *, source: Path | None = None
+) -> TrustQuestion | None:
+    """Return the question a run file gives rise to; None when it brings no code of its own."""
+    question = TrustQuestion(
+        folder.resolve(),
+        source,
+        tuple(entry.use for entry in run_file.tools.python),
+        tuple(
+            f"{name}: {shlex.join([entry.command, *entry.args])}"
+            for name, entry in run_file.tools.mcp.items()
+        ),
+    )
+    return question if question.names else None
