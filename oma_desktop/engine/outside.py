@@ -55,8 +55,11 @@ class OutsideTools:
 
         Raises InvalidInput TOOL_NAME_BUILTIN, TOOL_NAME_TAKEN, PYTHON_TOOL_*; nothing is kept then.
         """
-        for index, entry in enumerate(self._tools.python):
-            _refuse_built_in(name_of(entry), f"tools.python[{index}]")
+        names = [name_of(entry) for entry in self._tools.python]
+        for index, name in enumerate(names):
+            _refuse_built_in(name, f"tools.python[{index}]")
+            if name in names[:index] or registry.get(name) is not None:
+                raise InvalidInput("TOOL_NAME_TAKEN", tool=name)
         try:
             for tool in self._loaded() if may_import else declared_python_tools(self._tools.python):
                 registry.register(tool)
