@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 from oma_desktop.engine.attempt import Attempt
@@ -46,7 +47,8 @@ class Settling:
     async def succeeded(self, task_id: str, result: AgentRunResult, own: TokenUsage) -> None:
         """Keep the result, unblock what waited, save, then tell."""
         if not await self._barrier.wait(task_id, result, own):
-            self.parked(task_id, result, "stopped")
+            # what earlier tries and judges used is counted already
+            self.parked(task_id, replace(result, token_usage=own), "stopped")
             return
         state = self._state
         task = state.queue.get(task_id)
@@ -65,7 +67,8 @@ class Settling:
     async def failed(self, task_id: str, result: AgentRunResult, own: TokenUsage) -> None:
         """Fail the task and what waited for it, save (DEV-12), then tell about each (DEV-17)."""
         if not await self._barrier.wait(task_id, result, own):
-            self.parked(task_id, result, "stopped")
+            # what earlier tries and judges used is counted already
+            self.parked(task_id, replace(result, token_usage=own), "stopped")
             return
         state = self._state
         task = state.queue.get(task_id)
