@@ -117,7 +117,8 @@ class AttemptRun:
             approvals=approvals,
             chooser=chooser,
             writer=self._writer,
-            pool=Pool(orchestrator.max_concurrency),
+            # ceilings of nested scopes combine by minimum (engine.md 1.1; DEV-19)
+            pool=Pool(min(orchestrator.max_concurrency, team.config.max_concurrency or 10**6)),
             recovery=repairs,
         )
 

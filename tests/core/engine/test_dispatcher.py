@@ -9,6 +9,7 @@ import pytest
 
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.options import CheckpointOptions, RunOptions
+from oma_desktop.engine.tools.gate import ALLOW, Gates
 from oma_desktop.model.errors import InvalidInput, PlanRejected, TaskFailed
 from oma_desktop.model.team import AgentConfig
 from tests.core.engine.run_world import RunWorld, bad, ok, spec, statuses
@@ -77,20 +78,82 @@ async def test_dev_33_waiting_for_the_agent_is_shown_and_is_no_part_of_the_durat
     assert sorted(result.metrics.durations_ms) == [1000, 5000]
 
 
-async def test_a_failed_branch_does_not_stop_the_others():
+async def test_idea_29_a_failed_branch_ends_all_that_waits_for_it_and_nothing_else():
     async def work(_world, _agent, job):
         return bad("no luck") if job.task_title == "B" else ok(job.task_title)
 
     world = RunWorld(work=work)
-    result = await world.run(*DIAMOND, spec("E"), spec("F", "E"))
+    result = await world.run(*DIAMOND, spec("E"), spec("F", "E"), spec("G", "D", "F"))
     assert statuses(result) == {
         "A": "completed", "B": "failed", "C": "completed", "D": "failed", "E": "completed",
-        "F": "completed",
+        "F": "completed", "G": "failed",
     }  # fmt: skip
     assert result.status.code == "error"
     tasks = {t["title"]: t for t in result.tasks}
     assert tasks["B"]["result"] == "no luck"
     assert tasks["D"]["result"] == f'Cancelled: dependency "{tasks["B"]["id"]}" failed.'
+
+
+async def test_idea_30_a_task_starts_when_its_own_dependency_is_done_though_others_run():
+    working = Working(A=1, B=10, C=1)
+    world = RunWorld(agents=["a", "b"], work=working)
+    await world.run(spec("A", assignee="a"), spec("B", assignee="b"), spec("C", "A", assignee="a"))
+    assert working.spans["C"] == (1, 2)
+    assert working.spans["B"] == (0, 10)
+
+
+async def test_idea_31_a_crossed_budget_lets_what_runs_finish_and_skips_the_rest():
+    async def work(world, _agent, job):
+        await world.clock.sleep(1 if job.task_title == "A" else 5)
+        return ok(usage=(100, 0))
+
+    world = RunWorld(work=work, max_token_budget=50, max_concurrency=2)
+    result = await world.run(spec("A"), spec("B"), spec("C"), spec("D", "B"))
+    assert statuses(result) == {
+        "A": "completed", "B": "completed", "C": "skipped", "D": "skipped",
+    }  # fmt: skip
+    assert result.status.code == "budget_exhausted"
+    assert world.clock.monotonic() == 5
+    assert {e.task for e in world.of("task_skipped")} == {t["id"] for t in result.tasks[2:]}
+    assert len(world.of("budget_exceeded")) == 1
+
+
+async def test_idea_32_an_abort_while_a_dispatch_gate_is_open_beats_its_answer():
+    async def gate(_task):
+        await asyncio.sleep(0)
+        return ALLOW
+
+    world = RunWorld(gates=Gates(dispatch=gate))
+
+    world.bus.subscribe(lambda e: e.type == "gate_call" and world.token.stop(StopReason.CANCEL))
+    result = await world.run(spec("A"), spec("B"))
+    assert result.status.code == "cancelled"
+    assert set(statuses(result).values()) == {"skipped"}
+    assert world.of("task_start") == []
+    assert set(world.statuses().values()) == {"pending"}, "the file knows of no skip"
+
+
+@pytest.mark.parametrize(("team", "orchestrator", "most"), [(2, 5, 2), (5, 3, 3), (None, 4, 4)])
+async def test_dev_19_the_smaller_of_both_limits_counts(team, orchestrator, most):
+    working = Working()
+    world = RunWorld(agents=[str(n) for n in range(6)], work=working, max_concurrency=orchestrator)
+    config = world.team.config.model_copy(update={"max_concurrency": team})
+    world.team = replace(world.team, config=config)
+    await world.run(*(spec(f"t{n}", assignee=str(n)) for n in range(6)))
+    assert working.most == most
+
+
+async def test_dev_17_what_a_stop_skips_or_leaves_is_told_task_by_task():
+    async def work(world, _agent, job):
+        world.token.stop(StopReason.CANCEL)
+        return bad("stopped", aborted=True)
+
+    world = RunWorld(work=work, max_concurrency=1)
+    result = await world.run(spec("A"), spec("B", "A"), spec("C"))
+    told = {}
+    for event in world.of("task_status"):
+        told[event.task] = event.data["to"]
+    assert told == {t["id"]: t["status"] for t in result.tasks}
 
 
 async def test_dev_17_every_status_change_is_told_cascades_included():

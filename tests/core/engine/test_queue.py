@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oma_desktop.engine.queue import TERMINAL, TaskQueue, queue_document
+from oma_desktop.engine.queue import PARTITIONS, TERMINAL, TaskQueue, queue_document
 from oma_desktop.engine.restore import reset_for_resume
 from oma_desktop.model.errors import PlanRejected, TaskFailed
 from tests.core.engine.run_world import GOLDEN
@@ -108,6 +108,28 @@ def test_the_queue_behaves_as_the_peers(vector):
     for t in document["tasks"]:
         del t["createdAt"], t["updatedAt"]
     assert document == vector["finalSnapshot"]
+
+
+def test_idea_01_a_snapshot_holds_every_partition_and_comes_back_as_it_was():
+    player = Player()
+    for name in ("done", "lost", "left", "busy", "ready"):
+        player.play({"op": "add", "id": name})
+    player.play({"op": "add", "id": "waits", "dependsOn": ["busy"]})
+    player.play({"op": "complete", "id": "done", "result": "r"})
+    player.play({"op": "fail", "id": "lost", "error": "e"})
+    player.play({"op": "skip", "id": "left", "reason": "s"})
+    player.queue.start("busy")
+    document = queue_document(player.queue.tasks)
+    assert {name: document[name] for name, _ in PARTITIONS} == {
+        "pending": ["ready"], "inProgress": ["busy"], "completed": ["done"], "failed": ["lost"],
+        "blocked": ["waits"], "skipped": ["left"],
+    }  # fmt: skip
+    again = Player()
+    again.queue.load(json.loads(json.dumps(document))["tasks"])
+    assert queue_document(again.queue.tasks) == document
+    assert again.events == []
+    again.queue.complete_task("busy", "r")
+    assert again.queue.status("waits") == "pending"
 
 
 def test_a_finished_task_is_never_opened_again():

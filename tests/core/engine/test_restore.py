@@ -17,6 +17,7 @@ from oma_desktop.model.errors import (
     PlanRejected,
     WriteFailed,
 )
+from oma_desktop.model.team import AgentConfig
 from oma_desktop.store.filestore import FileStore
 from tests.core.engine.run_world import (
     CASES,
@@ -194,6 +195,31 @@ async def test_run_id_conflicts_are_refused_before_anything_changes(tmp_path):
     with pytest.raises(InvalidInput, match="RUN_ID_CONFLICT"):
         await world.run(spec("A"), checkpoint=place, run_id="two")
     assert (tmp_path / "checkpoint.json").read_bytes() == before
+
+
+async def test_idea_07_requirements_are_looked_at_again_with_the_team_that_restores():
+    world = RunWorld(agents=[AgentConfig(name="a", capabilities=["law"])])
+    await world.run(spec("A", requires={"requiredCapabilities": ["law"]}))
+    crashed = world.crashed(0)
+    crashed.team = RunWorld(agents=["a"]).team
+    before = crashed.snapshot()
+    crashed.forget_events()
+    with pytest.raises(PlanRejected, match="INVALID_TASK_REQUIREMENTS"):
+        await crashed.restore()
+    assert crashed.of("task_start") == []
+    assert crashed.snapshot() == before
+
+
+async def test_idea_11_without_a_name_a_run_gets_a_key_of_its_own_and_a_restore_must_say_which():
+    """The peer asks for a run id, a key or a store before any model call; ours always has a key."""
+    world = RunWorld()
+    first, second = await world.run(spec("A")), await world.run(spec("B"))
+    keys = [e.key for e in world.store.list()]
+    assert keys == [f"__oma_checkpoint__/{r.identity.run_id}/latest" for r in (first, second)]
+    world.forget_events()
+    with pytest.raises(InvalidInput, match="CHECKPOINT_AMBIGUOUS"):
+        await world.restore()
+    assert world.events == []
 
 
 async def test_dev_29_missing_agents_are_named_before_anything_runs():
