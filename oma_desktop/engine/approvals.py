@@ -11,6 +11,7 @@ from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.checkpointing import CheckpointWriter
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.snapshotting import frozen_entry
+from oma_desktop.engine.spans import span
 from oma_desktop.model.approval import ApprovalRequest, ApprovalScope
 from oma_desktop.model.approval_forms import PLAN_BOUNDARY
 from oma_desktop.model.approval_rules import create_request, request_hash
@@ -97,6 +98,14 @@ class Approvals:
     async def _suspend(
         self, scope: ApprovalScope, boundary: str, content: JsonObject, reason: str | None
     ) -> ApprovalRequest:
+        with span("approval", "request_approval", approval_scope=scope) as recorded:
+            request = await self._put(scope, boundary, content, reason)
+            recorded.set(approval_id=request["id"])
+            return request
+
+    async def _put(
+        self, scope: ApprovalScope, boundary: str, content: JsonObject, reason: str | None
+    ) -> ApprovalRequest:
         writer, ledger = self.able()
         self._refuse_judged(content)
         request = await self._request(scope, boundary, content, reason)
@@ -158,25 +167,27 @@ class Approvals:
         Raises ApprovalError or StoreError, then nothing is pending. A request that is saved but
         whose row could not be written holds the call unannounced; the next restore creates the row.
         """
-        _, ledger = self.able()
-        boundary = f"{boundaries.task_id}:{call_id}"
-        request = await self._request("tool_call", boundary, content, reason)
-        call = pending_call(entry, call_id)
-        call["approvalRequest"] = request
-        try:
-            await boundaries.save_strict(entry, Boundary.CALL_SUSPENDED)
-        except StoreError:
-            del call["approvalRequest"]
-            boundaries.forget_request(entry)
-            raise
-        event, data = "approval_pending", cast("JsonObject", request)
-        try:
-            await self._lanes.store(ledger.ensure, request)
-        except StoreError as error:
-            # Failing the task here would throw away a request that is already on disk.
-            event, data = "error", {"kind": "approval_row_failed", "code": error.code}
-        self._bus.emit(event, agent=entry["assignee"], task=entry["taskId"], data=data)
-        return request
+        with span("approval", "request_approval", approval_scope="tool_call") as recorded:
+            _, ledger = self.able()
+            boundary = f"{boundaries.task_id}:{call_id}"
+            request = await self._request("tool_call", boundary, content, reason)
+            recorded.set(approval_id=request["id"])
+            call = pending_call(entry, call_id)
+            call["approvalRequest"] = request
+            try:
+                await boundaries.save_strict(entry, Boundary.CALL_SUSPENDED)
+            except StoreError:
+                del call["approvalRequest"]
+                boundaries.forget_request(entry)
+                raise
+            event, data = "approval_pending", cast("JsonObject", request)
+            try:
+                await self._lanes.store(ledger.ensure, request)
+            except StoreError as error:
+                # Failing the task here would throw away a request that is already on disk.
+                event, data = "error", {"kind": "approval_row_failed", "code": error.code}
+            self._bus.emit(event, agent=entry["assignee"], task=entry["taskId"], data=data)
+            return request
 
     async def _request(
         self, scope: ApprovalScope, boundary: str, content: JsonObject, reason: str | None

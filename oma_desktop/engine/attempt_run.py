@@ -30,6 +30,7 @@ from oma_desktop.engine.run_log import RunLog
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.runner import AgentRunner
 from oma_desktop.engine.scheduling import AgentChooser
+from oma_desktop.engine.spans import Recorded, run_span
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.grants import granted
 from oma_desktop.model.errors import ChangedOnDisk, Locked
@@ -138,25 +139,43 @@ class AttemptRun:
         rest, and a crash in an attempt the file does not know would make that a lie.
         """
         log = RunLog(self._services.bus)
+        state = self._state
+        about = run_span(state.identity, mode=state.mode, metadata=state.metadata)
         try:
             if opening is None:
                 self._attempt.check_requirements()
-            self._announce("run_start")
-            async with beating(
-                self._lock,
-                clock=self._services.clock,
-                lanes=self._services.lanes,
-                supervisor=self._services.supervisor,
-                on_lost=self._lock_lost,
-            ):
-                if opening is None or await opening(self._attempt):
-                    await self._work(must_save=must_save)
-                    if closing is not None:
-                        await closing(self._attempt)
-                return await self._finish(log)
+            with about as (state.identity, recorded):
+                return await self._run(log, recorded, must_save, opening, closing)
         finally:
             log.close()
             self._control.close()
+
+    async def _run(
+        self,
+        log: RunLog,
+        recorded: Recorded,
+        must_save: bool,
+        opening: Opening | None,
+        closing: Closing | None,
+    ) -> TeamRunResult:
+        self._announce("run_start")
+        async with beating(
+            self._lock,
+            clock=self._services.clock,
+            lanes=self._services.lanes,
+            supervisor=self._services.supervisor,
+            on_lost=self._lock_lost,
+        ):
+            if opening is None or await opening(self._attempt):
+                await self._work(must_save=must_save)
+                if closing is not None:
+                    await closing(self._attempt)
+            result = await self._finish(log)
+        recorded.usage(result.total_usage)
+        recorded.set(status=result.status.code)
+        if not result.success and result.status.code != "suspended":
+            recorded.fail(result.status.code)
+        return result
 
     async def _work(self, *, must_save: bool) -> None:
         # The attempt number is durable before anything happens in its name (W26).

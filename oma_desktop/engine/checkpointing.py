@@ -15,6 +15,7 @@ from oma_desktop.engine.encoding import SnapshotEncoder
 from oma_desktop.engine.queue_pages import QueuePages
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.snapshotting import Captured, capture
+from oma_desktop.engine.spans import span
 from oma_desktop.model.errors import ChangedOnDisk, OmaError, StoreError, WriteFailed
 from oma_desktop.store.checkpoint import Checkpoint
 
@@ -101,7 +102,9 @@ class CheckpointWriter:
         self._covered = self._asked
         moment = capture(state, now=to_ms_iso(self._clock.now()), memory=memory, pages=self._pages)
         save = self._checkpoint.enlist(partial(self._encode_and_save, moment))
-        size = await self._lanes.store(save)
+        with span("checkpoint", "save_checkpoint", of_run=True, checkpoint_boundary=boundary) as it:
+            size = await self._lanes.store(save)
+            it.set(checkpoint_bytes=size)
         self.saves += 1
         self._bus.emit(
             "checkpoint_saved", data={"key": self.key, "bytes": size, "boundary": boundary}

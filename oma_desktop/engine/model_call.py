@@ -11,6 +11,7 @@ from oma_desktop.engine import structured_output
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.deadline import Deadline
 from oma_desktop.engine.llm.base import ModelAdapter, ModelReply, ModelRequest, TextDelta
+from oma_desktop.engine.spans import span
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.grants import granted
 from oma_desktop.model.context_options import Summarize, threshold
@@ -50,7 +51,7 @@ class ModelCall:
         Raises CallTimeout when the call's own limit came first, BadReply when the stream ended
         without a reply, and whatever OmaError the endpoint raised.
         """
-        return await self._whole(self._request(conversation, turn), token, self._on_draft)
+        return await self._recorded(self._request(conversation, turn), token, self._on_draft)
 
     async def sum_up(self, instruction: str, text: str, token: CancelToken) -> ModelReply:
         """Return a summary of a transcript: a call of its own, without tools (engine.md 3.9).
@@ -71,7 +72,7 @@ class ModelCall:
             attempt=self._job.attempt,
             phase="summary",
         )
-        return await self._whole(request, token, lambda _draft: None)
+        return await self._recorded(request, token, lambda _draft: None)
 
     @property
     def ignores_tools_often(self) -> bool:
@@ -82,6 +83,24 @@ class ModelCall:
     def _ready(self) -> ModelAdapter:
         self._adapter = self._adapter or self._team.adapter_for(self._agent)
         return self._adapter
+
+    async def _recorded(
+        self, request: ModelRequest, token: CancelToken, on_draft: Callable[[TextDelta], None]
+    ) -> ModelReply:
+        about = span(
+            "llm",
+            "chat",
+            llm_model=request.model,
+            llm_provider=self._agent.provider,
+            llm_turn=request.turn,
+            llm_phase=request.phase,
+        )
+        with about as recorded:
+            reply = await self._whole(request, token, on_draft)
+            recorded.set(llm_stop_reason=reply.stop_reason)
+            if reply.usage is not None:
+                recorded.usage(reply.usage)
+            return reply
 
     async def _whole(
         self, request: ModelRequest, token: CancelToken, on_draft: Callable[[TextDelta], None]

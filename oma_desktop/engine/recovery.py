@@ -13,6 +13,7 @@ from typing import TypeVar, cast
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.patching import Laid, OnTasks, Patching
 from oma_desktop.engine.recovery_options import RecoveryOptions, TaskOutcome
+from oma_desktop.engine.spans import span
 from oma_desktop.engine.tools.race import Ended, Outcome, Race
 from oma_desktop.model.errors import OmaError, PlanRejected, StoreError
 from oma_desktop.model.json_value import JsonObject
@@ -99,14 +100,26 @@ class OutcomeBarrier:
             return
         if not await self._approved(options, patch, outcome.again(), happened):
             return
-        async with self._patching.turn:
-            await self._apply(options, patch, happened)
+        with span(
+            "recovery",
+            "apply_plan_revision",
+            plan_trigger=happened.trigger,
+            task_id=happened.task_id,
+        ) as recorded:
+            async with self._patching.turn:
+                before = len(self._patching.revisions)
+                await self._apply(options, patch, happened)
+                after = len(self._patching.revisions)
+            recorded.set(plan_revision_previous=before, plan_revision=after)
+            if after > before:
+                recorded.event("plan_revision_applied")
 
     async def _proposal(
         self, options: RecoveryOptions, outcome: TaskOutcome, happened: Happened
     ) -> PlanPatch | None:
         """Steps 2 and 3. None: there is nothing to apply, which was announced."""
-        answer = await self._ask("recovery policy", lambda: options.policy(outcome))
+        with span("callback", "recovery_policy_callback", callback_name="recovery_policy"):
+            answer = await self._ask("recovery policy", lambda: options.policy(outcome))
         if answer.ended is Ended.STOPPED:
             return None
         if answer.ended is not Ended.DONE:
@@ -155,7 +168,8 @@ class OutcomeBarrier:
             return True
         document = patch.to_json()
         self._bus.emit("gate_call", data={"gate": "plan_patch", "title": outcome.task["title"]})
-        answer = await self._ask("plan patch gate", lambda: gate(document, outcome))
+        with span("callback", "plan_patch_approval_callback", callback_name="plan_patch"):
+            answer = await self._ask("plan patch gate", lambda: gate(document, outcome))
         if answer.ended is Ended.STOPPED:
             return False
         if answer.ended is not Ended.DONE or not isinstance(answer.value, bool):

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.control import Stop, fatal
+from oma_desktop.engine.spans import span
 from oma_desktop.engine.tools.gate import GateDecision, GateFailed, read_answer
 from oma_desktop.engine.tools.race import Ended, Race
 from oma_desktop.model.errors import ApprovalError
@@ -29,7 +30,11 @@ class RunGate:
         `facts` say for the log what was asked. A denial stops the run here.
         """
         self._bus.emit("gate_call", data={"gate": self._name, **facts})
-        outcome = await self._race.run(answer, name=f"{self._name} gate", token=self._control.token)
+        with span("callback", f"{self._name}_gate", callback_name=self._name) as recorded:
+            outcome = await self._race.run(
+                answer, name=f"{self._name} gate", token=self._control.token
+            )
+            recorded.event("approval_decision", decision=_said(outcome.value))
         if outcome.ended is Ended.STOPPED:
             return None
         try:
@@ -54,3 +59,10 @@ class RunGate:
             return
         info = ErrorInfo("validation", code=error.code, message=str(error), retryable=False)
         self._control.ask(Stop(RunStatus("error", error.code), "gate", error=info))
+
+
+def _said(answer: object) -> str | None:
+    """The answer as one word, where it is one of those that mean something."""
+    if isinstance(answer, bool):
+        return "allow" if answer else "deny"
+    return getattr(answer, "action", None)

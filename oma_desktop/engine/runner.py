@@ -26,6 +26,7 @@ from oma_desktop.engine.loop_detection import LoopInfo
 from oma_desktop.engine.loop_watch import LoopWatch
 from oma_desktop.engine.model_call import ModelCall
 from oma_desktop.engine.runner_state import RunnerState, text_of
+from oma_desktop.engine.spans import span
 from oma_desktop.engine.stream import AgentStream
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tool_round import ToolRound
@@ -133,7 +134,17 @@ class AgentRunner:
 
         Raises only what is a defect of the program, and asyncio's own cancellation.
         """
-        with self._stream:
+        agent, job = self._agent, self._job
+        about = span(
+            "agent",
+            "invoke_agent",
+            agent_name=agent.name,
+            task_id=job.task_id or None,
+            agent_model=agent.model,
+            agent_try=job.attempt,
+            agent_resumed=job.resume is not None,
+        )
+        with about as recorded, self._stream:
             with self._deadline:
                 try:
                     await self._begin()
@@ -141,6 +152,7 @@ class AgentRunner:
                     result = await self._after(self._result())
                 except OmaError as error:
                     result = self._failure(error)
+            recorded.ended(result)
             self._stream.end(result)
             return result
 

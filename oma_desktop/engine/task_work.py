@@ -25,6 +25,7 @@ from oma_desktop.engine.retry import (
 )
 from oma_desktop.engine.run_state import Parked
 from oma_desktop.engine.settling import OnTasks, Settling, failure_text
+from oma_desktop.engine.spans import note, span
 from oma_desktop.engine.team import AgentJob
 from oma_desktop.engine.verification import Judged, Verifier
 from oma_desktop.model.checkpoint import TaskSnapshot
@@ -64,6 +65,22 @@ class TaskWork:
             return
         if self._state.queue.get(task_id) is not asked or self._state.queue.hides(task_id):
             return  # a plan patch moved it meanwhile; the dispatcher hears what became of it
+        with span(
+            "task",
+            "execute_task",
+            of_run=True,
+            task_id=task_id,
+            task_title=asked["title"],
+            task_role=asked.get("role"),
+            agent_name=asked.get("assignee"),
+        ) as recorded:
+            await self._run(task_id)
+            status = self._state.queue.get(task_id)["status"]
+            recorded.set(task_status=status, task_retries=self._state.retries.get(task_id))
+            if status == "failed":
+                recorded.fail("TASK_FAILED")
+
+    async def _run(self, task_id: str) -> None:
         task = self._begin(task_id)
         agent = self._attempt.team.agent(task.get("assignee", ""))
         if agent is None:
@@ -207,6 +224,7 @@ class TaskWork:
             "nextDelayMs": wait_ms,
         }
         self._bus.emit("task_retry", agent=agent.name, task=task["id"], data=facts)
+        note("retry_scheduled", retry_try=number, retry_delay_ms=wait_ms)
         async with self._attempt.pool.lent():
             return await pause(
                 wait_ms / 1000,

@@ -15,6 +15,7 @@ from oma_desktop.engine.judging import (
     revisions_in,
     vote_of,
 )
+from oma_desktop.engine.spans import span
 from oma_desktop.engine.team import AgentJob
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.message import TokenUsage
@@ -58,6 +59,15 @@ class Verifier:
         self, task: TaskSnapshot, result: AgentRunResult, *, question: str, revise: Revise
     ) -> Judged:
         """Judge, revise and judge again, as the task's spec says."""
+        with span("consensus", "verify_consensus", task_id=task["id"]) as recorded:
+            judged = await self._judged(task, result, question, revise)
+            found = judged.result.verification
+            recorded.event("consensus_verdict", verdict=None if found is None else found.verdict)
+            return judged
+
+    async def _judged(
+        self, task: TaskSnapshot, result: AgentRunResult, question: str, revise: Revise
+    ) -> Judged:
         work = _Work(task, self._state.verify[task["id"]], question, result)
         while True:
             self._hold(work)

@@ -21,6 +21,7 @@ from oma_desktop.engine.backends.prompt import prompt_of
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.deadline import Deadline
+from oma_desktop.engine.spans import span
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.builtin.command import CommandRunner
 from oma_desktop.model.backend import AcpBackend, ProcessBackend
@@ -57,6 +58,15 @@ class ExternalAgents:
 
     async def run(self, team: Team, agent: AgentConfig, job: AgentJob) -> AgentRunResult:
         """Do the whole job. Never raises for what the program did: it ends in the result."""
+        kind = None if agent.backend is None else agent.backend.kind
+        with span(
+            "agent", "invoke_agent", agent_name=agent.name, task_id=job.task_id, agent_backend=kind
+        ) as recorded:
+            result = await self._run(team, agent, job)
+            recorded.ended(result)
+            return result
+
+    async def _run(self, team: Team, agent: AgentConfig, job: AgentJob) -> AgentRunResult:
         deadline = Deadline(
             job.token, limit_ms=agent.timeout_ms, clock=self._clock, supervisor=self._supervisor
         )

@@ -16,6 +16,7 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.spans import span
 from oma_desktop.engine.tools import results
 from oma_desktop.engine.tools.confirmation import CONFIRMATION_MISSING
 from oma_desktop.engine.tools.decision import check_decision, tool_content
@@ -203,12 +204,15 @@ class ToolPipeline:
         async def ask() -> object:
             return await gate(asked)
 
-        outcome = await self._race.run(
-            ask(),
-            name=f"gate {asked.tool}",
-            token=self._token,
-            limit_s=self._gates.tool_limit_s,
-        )
+        with span("callback", "tool_gate", callback_name="tool", tool_name=asked.tool) as recorded:
+            outcome = await self._race.run(
+                ask(),
+                name=f"gate {asked.tool}",
+                token=self._token,
+                limit_s=self._gates.tool_limit_s,
+            )
+            decision = getattr(outcome.value, "action", None)
+            recorded.event("approval_decision", decision=decision)
         try:
             answer = _gate_answer(outcome)
         except GateFailed as failure:
@@ -243,15 +247,20 @@ class ToolPipeline:
                 input=asked.input,
                 effect=tool.effect.value,
             )
-            outcome = await self._race.run(
-                self._call_tool(tool, asked),
-                name=f"tool {tool.name}",
-                token=self._token,
-                only_abort=True,
-                grace_s=ABORT_GRACE_S,
-            )
-            duration = max(0, round((self._clock.monotonic() - started) * 1000))
-        return self._judge(tool, call, outcome, duration)
+            about = span("tool", "execute_tool", tool_name=tool.name, tool_call_id=call["id"])
+            with about as recorded:
+                outcome = await self._race.run(
+                    self._call_tool(tool, asked),
+                    name=f"tool {tool.name}",
+                    token=self._token,
+                    only_abort=True,
+                    grace_s=ABORT_GRACE_S,
+                )
+                duration = max(0, round((self._clock.monotonic() - started) * 1000))
+                finished = self._judge(tool, call, outcome, duration)
+                is_error = finished.commit["result"].get("is_error") is True
+                recorded.set(tool_is_error=is_error)
+        return finished
 
     async def _call_tool(self, tool: ToolSpec, asked: GateCall) -> ToolOutput:
         context = ToolContext(
