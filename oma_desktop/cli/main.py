@@ -40,6 +40,7 @@ class Command:
 COMMANDS: Final = (
     Command("demo", "demo", N_("Play the bundled sample run on the real engine.")),
     Command("run", "run", N_("Run a run file to its end or to a suspension.")),
+    Command("plan", "plan", N_("Freeze what a run file would do, to be replayed exactly.")),
     Command("restore", "restore", N_("Resume a run, or show what a resume would do.")),
     Command("inspect", "inspect", N_("Show every run, approval and key of a store.")),
     Command("approvals", "approvals", N_("List approval requests with full content and hash.")),

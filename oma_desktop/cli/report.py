@@ -10,6 +10,7 @@ from oma_desktop.base.text import N_, tr
 from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.engine.attempt_run import RUN_END_NOT_SAVED
 from oma_desktop.engine.bus import ProgressEvent
+from oma_desktop.engine.freezing import Freezing
 from oma_desktop.engine.launch import Prepared
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import TeamRunResult
@@ -44,7 +45,7 @@ def exit_code(result: TeamRunResult) -> Exit:
     return {"ok": Exit.OK, "suspended": Exit.SUSPENDED}.get(result.status.code, Exit.FAILED)
 
 
-def say_endpoints(prepared: Prepared, output: Output) -> None:
+def say_endpoints(prepared: Prepared | Freezing, output: Output) -> None:
     """Tell where model calls will go, before the first one (engine.md 8.7)."""
     for place in sorted({e.base_url for e in prepared.endpoints if e.base_url}):
         output.note(tr("model calls go to {address}", address=place))

@@ -20,6 +20,7 @@ from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.consent import Consent
 from oma_desktop.engine.documents import naming
 from oma_desktop.engine.endpoints import Endpoint
+from oma_desktop.engine.freezing import Freezing, freezing_file, freezing_goal
 from oma_desktop.engine.identity import check_run_id
 from oma_desktop.engine.masking import as_asked
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions, TeamRunOptions
@@ -171,6 +172,19 @@ class Launcher:
             return await engine.restore(wiring.team, replace(options, token=token))
 
         return Prepared(store, opened.key, run_id, go, opened, wiring, self._lanes)
+
+    async def plan(self, origin: Origin, *, bus: EventBus) -> Freezing:
+        """Prepare to freeze what a run file would do; nothing of it runs and no store is opened.
+
+        Raises as `new_run` does for files.
+        """
+        files = await self._lanes.work(read_files, origin)
+        if files.run_file.goal is None:
+            with naming(files.source):
+                return await self._lanes.work(freezing_file, files, bus=bus)
+        nowhere = _place(files, files.team_name)
+        wiring = await self._wire(files, origin, nowhere, bus=bus, effects=None, needs_work=True)
+        return freezing_goal(self._engine(wiring, bus), wiring)
 
     # ------------------------------------------------------------------ parts
 

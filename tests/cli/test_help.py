@@ -18,6 +18,7 @@ CONTRACT = {
     "restore": {
         "--script", "--retry-failed", "--store", "--key", "--run-id", "--plan-only", "--json",
     },
+    "plan": {"--output", "--force", "--team", "--script", "--json"},
     "inspect": {"--json"},
     "approvals": {"--json"},
     "approve": {"--hash", "--reviewer", "--name", "--json"},

@@ -180,3 +180,123 @@ def test_a_file_of_nothing_is_no_run_file(cli, tmp_path, document):
     checked = cli("check", tmp_path / "f.json", "--json")
     assert checked.code == 1
     assert [p["code"] for p in checked.json["problems"]] == ["RUNFILE_NOT_A_RUN_FILE"]
+
+
+# --- freezing ------------------------------------------------------------------------------------
+
+PEER = json.loads((GOLDEN / "p_plan_artifact" / "plan.json").read_text("utf-8"))
+
+
+def test_the_plan_of_a_goal_is_frozen_and_replayed(cli, tmp_path):
+    agents = json.loads(SCRIPT.read_text("utf-8"))["agents"]
+    goal = {"goal": PEER["goal"], "team": {"name": "podcast", "agents": agents}}
+    write(tmp_path, runfile=goal)
+    plan = tmp_path / "plan.json"
+    scripted = ("--script", SCRIPT)
+    done = cli("plan", tmp_path / "runfile.json", *scripted, "-o", plan, "--json")
+    assert done.code == 0, done.err
+    made = json.loads(plan.read_text("utf-8"))
+    assert done.json == {"path": str(plan), "plan": made}
+    assert [{k: v for k, v in t.items() if k not in {"id", "dependsOn", "assignee"}}
+            for t in made["tasks"]] == [
+        {k: v for k, v in t.items() if k not in {"id", "dependsOn", "assignee"}}
+        for t in PEER["tasks"]
+    ]  # fmt: skip
+    order = {task["id"]: n for n, task in enumerate(made["tasks"])}
+    theirs = {task["id"]: n for n, task in enumerate(PEER["tasks"])}
+    assert [[order[d] for d in t.get("dependsOn", [])] for t in made["tasks"]] == [
+        [theirs[d] for d in t.get("dependsOn", [])] for t in PEER["tasks"]
+    ]
+    assert plan.read_text("utf-8").startswith('{\n  "version": 1,\n  "goal": ')
+    assert "größer" in plan.read_text("utf-8")
+    assert not (tmp_path / ".oma").exists()
+    assert cli("check", plan, "--json").json["ok"] is True
+
+    replayed = cli("run", plan, "--team", tmp_path / "runfile.json", *scripted, "--json")
+    assert replayed.code == 0, replayed.err
+    assert [t["id"] for t in replayed.json["tasks"]] == list(order)
+    assert not any("@decompose" in call for call in replayed.json["log"]["modelCalls"])
+
+
+def test_fixed_tasks_are_frozen_without_a_model(cli, tmp_path):
+    judged = {"verify": {"judges": ["worker"]}}
+    rows = [
+        {"title": "A", "description": "do A", "assignee": "worker", **judged},
+        {"title": "B", "description": "do B", "dependsOn": ["a"]},
+    ]
+    settings = team_file(tasks=rows)
+    del settings["providers"], settings["orchestrator"]  # no key, no endpoint
+    write(tmp_path, runfile=settings)
+    plan = tmp_path / "p.json"
+    done = cli("plan", tmp_path / "runfile.json", "-o", plan)
+    assert done.code == 0, done.err
+    first, second = json.loads(plan.read_text("utf-8"))["tasks"]
+    assert second["dependsOn"] == [first["id"]]
+    assert "verify" not in first
+    assert "left out for: A" in done.err
+    assert f"Replay it with: oma-desktop run {plan} --team {tmp_path}/runfile.json" in done.err
+    assert done.out.splitlines() == [
+        "  A  [worker]",
+        "  B  [-]",
+        f"{plan}: plan of 2 tasks written.",
+    ]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["p.json", "runfile.json"]
+
+
+def test_a_plan_that_is_there_is_replaced_only_on_request(cli, folder):
+    write(folder, runfile=team_file(plan=LITTLE), out={"mine": 1})
+    place = folder / "out.json"
+    done = cli("plan", folder / "runfile.json", "-o", place, "--json")
+    assert (done.code, done.error["code"]) == (2, "PLAN_FILE_EXISTS")
+    assert json.loads(place.read_text("utf-8")) == {"mine": 1}
+    assert cli("plan", folder / "runfile.json", "-o", place, "--force").code == 0
+    assert json.loads(place.read_text("utf-8")) == LITTLE
+
+
+@pytest.mark.parametrize(
+    ("place", "code"), [("gone/p.json", "PATH_NOT_FOUND"), (".", "PATH_IS_FOLDER")]
+)
+def test_a_place_that_cannot_be_is_refused_before_anything(cli, folder, place, code):
+    done = cli("plan", folder / "none.json", "-o", folder / place, "--json")
+    assert (done.code, done.error["code"]) == (2, code)
+
+
+@pytest.mark.parametrize(
+    ("gate", "code"), [("allow", 0), ("suspend", 0), ("deny", 1), ({"action": "deny"}, 1)]
+)
+def test_only_a_refusal_keeps_a_plan_from_becoming_a_file(cli, tmp_path, gate, code):
+    document = json.loads(SCRIPT.read_text("utf-8"))
+    document["gates"] = {"plan": gate}
+    goal = {"goal": PEER["goal"], "team": {"name": "p", "agents": document["agents"]}}
+    write(tmp_path, runfile=goal, s=document)
+    plan = tmp_path / "plan.json"
+    arguments = (tmp_path / "runfile.json", "--script", tmp_path / "s.json", "-o", plan)
+    done = cli("plan", *arguments, "--json")
+    assert done.code == code, done.err
+    assert plan.exists() is (code == 0)
+    if code:
+        assert done.json["status"]["code"] == "rejected"
+
+
+def test_a_goal_the_coordinator_cannot_plan_makes_no_file(cli, tmp_path):
+    document = json.loads(SCRIPT.read_text("utf-8"))
+    document["replies"]["@decompose"] = [{"text": "no plan"}]
+    goal = {"goal": "g", "team": {"name": "p", "agents": document["agents"]}}
+    write(tmp_path, runfile=goal, s=document)
+    plan = tmp_path / "plan.json"
+    done = cli("plan", tmp_path / "runfile.json", "--script", tmp_path / "s.json", "-o", plan)
+    assert done.code == 1
+    assert not plan.exists()
+    assert "failed" in done.out
+
+
+def test_tasks_that_make_no_plan_are_refused(cli, tmp_path):
+    rows = [{"title": "A", "description": ""}]
+    for work, code in (({"tasks": rows}, "PLAN_NO_DESCRIPTION"), ({}, "RUNFILE_NO_WORK")):
+        write(tmp_path, runfile=team_file(**work))
+        done = cli("plan", tmp_path / "runfile.json", "-o", tmp_path / "p.json", "--json")
+        assert (done.code, done.error["code"]) == (2, code)
+        assert not (tmp_path / "p.json").exists()
+    write(tmp_path, runfile=[{"title": "A", "description": "d"}])
+    done = cli("plan", tmp_path / "runfile.json", "-o", tmp_path / "p.json", "--json")
+    assert (done.code, done.error["code"]) == (2, "RUNFILE_NO_TEAM")

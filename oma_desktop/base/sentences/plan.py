@@ -46,6 +46,9 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("No plan was written."),
         N_("Describe what the task is to do."),
     ),
+    "PLAN_WITHOUT_VERIFY": Sentence(
+        N_("A plan does not hold who judges a result; left out for: {tasks}."),
+    ),
     "PLAN_FILE_EXISTS": Sentence(
         N_("{path} is there already and was left as it is."),
         "",
