@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 from unicodedata import east_asian_width
 
@@ -34,7 +35,11 @@ _TASK_WORDS: Final = {
     "skipped": N_("skipped"),
 }
 
-_SPOKEN: Final = {"APPROVAL_STALE_DECISION": "APPROVED_CALL_STALE"}
+_SPOKEN: Final = {
+    "APPROVAL_STALE_DECISION": "APPROVED_CALL_STALE",
+    "recovery_policy_failed": "RECOVERY_POLICY_FAILED",
+    "recovery_approval_failed": "RECOVERY_APPROVAL_FAILED",
+}
 """Codes whose sentence is for whoever decides; a run that meets them says something else."""
 
 
@@ -132,11 +137,21 @@ class Progress:
                 return tr("tool    {task}: {tool}", task=task, tool=event.data.get("tool"))
             case "approval_pending":
                 return tr("asks    a decision is needed: {id}", id=event.data.get("id"))
-            case "error" if event.task is not None:
+            case "plan_revision":
+                return tr("repair  {task}: {reason}", task=task, reason=event.data.get("reason"))
+            case "error" if event.task is not None and event.data.get("kind") not in _SPOKEN:
                 return ""
             case "warning" | "error":
                 found = str(event.data.get("code") or event.data.get("kind"))
                 code = _SPOKEN.get(found, found)
-                return sentence_of(code, event.data) if code in catalogue() else ""
+                return sentence_of(code, _with_cause(event.data)) if code in catalogue() else ""
             case _:
                 return ""
+
+
+def _with_cause(facts: Mapping[str, object]) -> Mapping[str, object]:
+    """Say in words why something was refused, where the engine names the rule that was broken."""
+    cause = str(facts.get("problem"))
+    if cause not in catalogue():
+        return facts
+    return {**facts, "error": sentence_of(cause, facts).rstrip(".。")}

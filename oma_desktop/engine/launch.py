@@ -270,6 +270,7 @@ class Launcher:
             supervisor=self._supervisor,
             lanes=self._lanes,
             bus=bus,
+            recovery=wiring.recovery,
         )
 
     def _fresh_run_id(self, team: str) -> str:

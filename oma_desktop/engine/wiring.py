@@ -28,6 +28,8 @@ from oma_desktop.engine.llm.keys import StoredKey, stored_key
 from oma_desktop.engine.llm.presets import PRESETS
 from oma_desktop.engine.llm.retry_policy import RetryNotice
 from oma_desktop.engine.outside import OutsideTools
+from oma_desktop.engine.recovery_options import RecoveryOptions
+from oma_desktop.engine.recovery_policies import recovery_of_rules, recovery_of_script
 from oma_desktop.engine.rule_gates import gates_from_rules
 from oma_desktop.engine.script import EffectsLog, apply_script, load_script, team_from_script
 from oma_desktop.engine.team import Team
@@ -70,6 +72,7 @@ class Wiring:
     plan: PlanArtifact | None = None
     goal: str | None = None
     coordinator: Coordinator | None = field(default_factory=Coordinator)
+    recovery: RecoveryOptions | None = None
     _models: Endpoints | None = None
     _outside: OutsideTools | None = None
     _check: Callable[[], None] = lambda: None
@@ -207,6 +210,7 @@ def _wired(
         homeless,
         goal=run_file.goal,
         coordinator=settings,
+        recovery=recovery_of_rules(run_file.recovery),
         _models=models,
         _outside=outside,
         _check=partial(_check_tools, run_file, config, registry),
@@ -249,6 +253,7 @@ def _scripted(
         specs,
         goal=run_file.goal,
         coordinator=_scripted_coordinator(run_file, script),
+        recovery=recovery_of_script(script.recovery) or recovery_of_rules(run_file.recovery),
     )
 
 

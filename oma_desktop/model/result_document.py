@@ -50,6 +50,7 @@ def result_document(result: TeamRunResult) -> JsonObject:
             for d in result.approval_decisions
         ],
         "planRevisions": len(result.plan_revisions),
+        "revisions": list(result.plan_revisions),
         "metrics": None if result.metrics is None else result.metrics.to_json(),
         "routingDecision": result.routing,
         "flags": list(result.flags),

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field
 from oma_desktop.model.hook_names import LoopDetection
 from oma_desktop.model.json_value import JsonObject, JsonScalar
 from oma_desktop.model.plan import PlanArtifact
+from oma_desktop.model.recovery_rules import Recovery
 from oma_desktop.model.team import Described, OrchestratorOptions, TaskSpec, TeamConfig, Text
 
 Action = Literal["suspend", "allow", "deny"]
@@ -115,16 +116,6 @@ class Journal(Described):
     path: Text | None = None
     enforce_lineage: bool = False
     redact: bool | JsonObject | None = None
-
-
-class Recovery(Described):
-    """How a run repairs its plan."""
-
-    mode: Literal["fixed", "adaptive"] = "fixed"
-    rules: list[JsonObject] = []
-    replanner: str | None = None
-    max_plan_revisions: Annotated[int, Field(ge=0)] = 3
-    max_added_tasks: Annotated[int, Field(ge=0)] = 20
 
 
 class Coordinator(Described):

@@ -17,8 +17,8 @@ def refuse_unsupported(run_file: RunFile) -> None:
 
 
 def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
-    if run_file.recovery.mode != "fixed":
-        yield "RUNFILE_NEEDS_RECOVERY", "recovery.mode"
+    if run_file.recovery.wanted and run_file.recovery.replanner is not None:
+        yield "RUNFILE_NEEDS_REPLANNER", "recovery.replanner"
     if isinstance(run_file.journal, Journal):
         yield "RUNFILE_NEEDS_JOURNAL", "journal"
     for named in named_functions(run_file):

@@ -11,6 +11,7 @@ from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_text import js_trim
 from oma_desktop.model.metadata import task_metadata_problem
 from oma_desktop.model.plan import PlanArtifact, PlanTask
+from oma_desktop.model.recovery_checks import check_recovery
 from oma_desktop.model.redaction import compile_patterns
 from oma_desktop.model.runfile import Redaction, RunFile
 from oma_desktop.model.task_graph import Node, check_assignees, check_graph, problem, unknown
@@ -40,6 +41,7 @@ def check_rules(
     found += _one_kind_of_work(run_file)
     found += check_plan_mode(run_file)
     found += _gate_rules(run_file)
+    found += _recovery_rules(run_file)
     found += _provider_rules(run_file)
     found += _redaction_rules(run_file)
     return found
@@ -146,6 +148,18 @@ def _gate_rules(run_file: RunFile) -> Iterator[Problem]:
     approvals = run_file.approvals
     if approvals.rounds != "allow" and approvals.dispatch:
         yield problem("RUNFILE_ROUNDS_AND_DISPATCH", ("approvals", "rounds"))
+
+
+def _recovery_rules(run_file: RunFile) -> Iterator[Problem]:
+    """Titles are known where the file lists the tasks, agents where it brings the team."""
+    recovery, team = run_file.recovery, run_file.team
+    if recovery.wanted and run_file.approvals.rounds != "allow":
+        yield problem("RUNFILE_RECOVERY_WITH_ROUNDS", ("approvals", "rounds"))
+    yield from check_recovery(
+        recovery,
+        agents=None if team is None else [agent.name for agent in team.agents],
+        titles=None if run_file.tasks is None else [task.title for task in run_file.tasks],
+    )
 
 
 def _provider_rules(run_file: RunFile) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from pydantic import Field, PlainValidator, model_validator
 
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.message import TokenUsage
+from oma_desktop.model.recovery_rules import ScriptedRecovery
 from oma_desktop.model.team import AgentConfig, Described, OrchestratorOptions
 from oma_desktop.model.view import Effect
 
@@ -161,7 +162,7 @@ class Script(Described):
     gates: ScriptedGates = ScriptedGates()
     replies: dict[str, list[ScriptedReply] | ScriptedAttempts] = Field(default_factory=dict)
     coordinator: bool | JsonObject | None = None
-    recovery: JsonObject | None = None
+    recovery: ScriptedRecovery | None = None
     chunk_ms: Milliseconds = 0
 
     @model_validator(mode="before")

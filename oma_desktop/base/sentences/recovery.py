@@ -37,6 +37,40 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Nothing was changed."),
         N_("Leave plan repair off, or run the tasks without the frozen plan."),
     ),
+    # run files
+    "RUNFILE_RECOVERY_FIXED": Sentence(
+        N_("The plan is fixed, so nothing here would repair it."),
+        "",
+        N_("Set recovery.mode to repairable, or remove the rest of recovery."),
+    ),
+    "RUNFILE_RECOVERY_NOBODY": Sentence(
+        N_("The plan shall be repaired, but there are neither rules nor a replanner."),
+        "",
+        N_("Give recovery.rules, or name an agent as recovery.replanner."),
+    ),
+    "RUNFILE_RECOVERY_TWICE": Sentence(
+        N_("There are rules and a replanner; only one of them can repair the plan."),
+        "",
+        N_("Remove one of them."),
+    ),
+    "RUNFILE_RECOVERY_WITH_ROUNDS": Sentence(
+        N_("A run in rounds cannot repair its plan."),
+        "",
+        N_("Use approvals.dispatch instead, or set recovery.mode to fixed."),
+    ),
+    "RUNFILE_RULE_NEEDS_TASKS": Sentence(
+        N_("This rule repairs a failure, so it needs at least one task to add."),
+        "",
+        N_("Give addTasks, or let the rule be about success only."),
+    ),
+    "RUNFILE_RULE_EMPTY": Sentence(
+        N_("This rule changes nothing."), "", N_("Give addTasks, supersede or retarget.")
+    ),
+    "RUNFILE_RULE_KEY": Sentence(
+        N_("The key “{name}” is empty, or another task of this rule has it."),
+        "",
+        N_("Give each new task a key of its own."),
+    ),
     # what became of a patch
     "RECOVERY_REVISION_LIMIT": Sentence(
         N_("No further repair of the plan: it was repaired {maxPlanRevisions} times already."),
@@ -72,6 +106,12 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "RECOVERED_TASK_SUCCEEDED": Sentence(
         N_("“{title}” was repaired by plan revision {revision}, and now succeeded after all."),
         N_("The tasks of the repair run all the same."),
+    ),
+    "RECOVERY_POLICY_FAILED": Sentence(
+        N_("Asking how to repair the plan failed ({error})."), _AS_BEFORE
+    ),
+    "RECOVERY_APPROVAL_FAILED": Sentence(
+        N_("Asking whether to repair the plan failed ({error})."), _AS_BEFORE
     ),
     # why
     "PATCH_MALFORMED": Sentence(N_("This is not a plan patch ({where}: {found}).")),

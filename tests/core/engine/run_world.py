@@ -16,6 +16,7 @@ from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions, TeamRunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
+from oma_desktop.engine.recovery_policies import recovery_of_script
 from oma_desktop.engine.script import read_script, team_from_script
 from oma_desktop.engine.team import Team
 from oma_desktop.engine.tools.gate import Gates
@@ -147,6 +148,7 @@ class RunWorld:
             parsed = read_script(script)
             self.team = team_from_script(parsed, clock=self.clock, speed=1.0)
             self.options = parsed.orchestrator
+            self.recovery_default = recovery_default or recovery_of_script(parsed.recovery)
         else:
             config = TeamConfig(
                 name="t",

@@ -8,6 +8,7 @@ import pytest
 
 from oma_desktop.model.result_document import result_document
 from tests.core.engine.run_world import GOLDEN, golden_world, restore_options
+from tests.golden_ids import decisions, new_ids_named
 
 CASES = [
     "a2_all_phases",
@@ -43,6 +44,10 @@ CASES = [
     "e2_runteam_before_synthesis",
     "e3_runteam_complete",
     "e4_restore_without_coordinator",
+    "f1_recovery_at_revision",
+    "f2_recovery_midrun",
+    "f3_recovery_end",
+    "f4_recovery_orphan_blocked",
     "g1_failure_cascade_midrun",
     "g2_failure_cascade_end",
     "g3_stale_after_final_failure",
@@ -105,6 +110,9 @@ async def test_a_store_of_the_peer_is_restored_as_the_peer_would(case, tmp_path)
     document = result_document(result)
     peer = expected(case)["peerRestore"]
     theirs = peer["result"]
+    assert decisions(document["log"], document["tasks"]) == decisions(peer["log"], theirs["tasks"])
+    saved = (GOLDEN / case / "checkpoint.json").read_text("utf-8")
+    document, theirs = new_ids_named(document, saved), new_ids_named(theirs, saved)
 
     assert document["status"]["code"] == theirs["status"]["code"]
     assert document["success"] == theirs["success"]

@@ -1,0 +1,166 @@
+"""`run` and `restore` with plans that are repaired (product.md 7; case s11)."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import CASES
+from tests.cli.files import write
+
+S11 = json.loads((CASES / "s11-replan-loop" / "patches.json").read_text("utf-8"))
+FAILS = [{"error": {"message": "HTTP 404: gone", "status": 404}}]
+WORKS = [{"text": "fine"}]
+
+
+def team(*agents):
+    return {"name": "desk", "agents": [{"name": a, "model": "m"} for a in agents]}
+
+
+def scripted(recovery=None, **replies):
+    document = {
+        "team": {"name": "desk"},
+        "agents": [{"name": "researcher"}, {"name": "writer"}],
+        "replies": replies,
+    }
+    return document if recovery is None else {**document, "recovery": recovery}
+
+
+def statuses(document):
+    return [(t["title"], t["status"]) for t in document["tasks"]]
+
+
+def play(cli, folder, run, script, *more):
+    write(folder, run=run, script=script)
+    files = (folder / "run.json", "--script", folder / "script.json")
+    return cli("run", *files, "--json", "--store", folder / "store.json", *more)
+
+
+SEARCH = [{"title": "t-search", "description": "find it", "assignee": "researcher"}]
+
+
+def test_s11_a_replanner_that_never_gives_up_is_stopped(cli, tmp_path):
+    *first, second, third, last = S11["proposals"]
+    recovery = {
+        "patches": {"t-search:failure": first[0], "Fallback:failure": [second, third, last]},
+        **S11["limits"],
+    }
+    script = scripted(recovery, **{"t-search": FAILS, "Fallback": FAILS, "X": FAILS, "Y": FAILS})
+    done = play(cli, tmp_path, {"tasks": SEARCH}, script)
+    assert done.code == 1
+    assert statuses(done.json) == [("t-search", "failed"), *[("Fallback", "failed")] * 3]
+    assert done.json["planRevisions"] == 3
+    assert "RECOVERY_REVISION_LIMIT" in done.json["warnings"]
+    assert "it was repaired 3 times already" in done.err
+    assert {"type": "warning", "code": "RECOVERY_REVISION_LIMIT"}.items() <= next(
+        e for e in done.json["log"]["notableEvents"] if e["type"] == "warning"
+    ).items()
+
+
+@pytest.mark.parametrize("patch", S11["invalid"], ids=lambda p: p["reason"])
+def test_s11_an_invalid_patch_is_refused_whole_and_told_why(cli, tmp_path, patch):
+    titled = {
+        "reason": patch["reason"],
+        "addTasks": patch.get("addTasks", []),
+        "supersede": patch.get("supersedePending", []),
+        "retarget": [
+            {"title": w["taskId"], "assignee": w["assignee"]}
+            for w in patch.get("retargetPending", [])
+        ],
+    }
+    done = play(
+        cli,
+        tmp_path,
+        {"tasks": [*SEARCH, {"title": "t-done", "description": "d", "assignee": "writer"}]},
+        scripted({"patches": {"t-search:failure": titled}}, **{"t-search": FAILS, "t-done": WORKS}),
+    )
+    assert done.code == 1
+    assert done.json["planRevisions"] == 0
+    assert [t for t, _ in statuses(done.json)] == ["t-search", "t-done"]
+    assert "A repair of the plan was refused" in done.err
+    assert "PATCH_" not in done.err, "in words, not in codes"
+
+
+RULES = {
+    "mode": "adaptive",
+    "rules": [
+        {
+            "title": "Search*",
+            "errorKind": "provider",
+            "reason": "other source ({error})",
+            "supersedeDependents": True,
+            "addTasks": [
+                {"key": "f", "title": "Fallback", "description": "d", "assignee": "writer"},
+                {
+                    "key": "r",
+                    "title": "Report again",
+                    "description": "about {task}",
+                    "dependsOn": ["f"],
+                    "assignee": "writer",
+                },
+            ],
+        }
+    ],
+}
+RUN = {
+    "team": team("researcher", "writer"),
+    "tasks": [
+        {"title": "Search web", "description": "d", "assignee": "researcher"},
+        {
+            "title": "Report",
+            "description": "d",
+            "assignee": "writer",
+            "dependsOn": ["search web"],
+        },
+    ],
+    "recovery": RULES,
+}
+REPLIES = {"Search web": FAILS, "Fallback": WORKS, "Report again": WORKS}
+
+
+def test_rules_of_a_run_file_repair_its_plan(cli, tmp_path):
+    done = play(cli, tmp_path, RUN, scripted(**REPLIES))
+    assert done.code == 0
+    assert statuses(done.json) == [
+        ("Search web", "failed"),
+        ("Report", "skipped"),
+        ("Fallback", "completed"),
+        ("Report again", "completed"),
+    ]
+    assert done.json["planRevisions"] == 1
+    (revision,) = done.json["revisions"]
+    assert revision["reason"] == "other source (HTTP 404: gone)"
+    assert "repair  Search web: other source" in done.err
+    assert done.json["tasks"][1]["reason"].startswith("Superseded by plan revision 1")
+
+
+def test_a_repaired_run_is_inspected_and_restored_as_it_is(cli, tmp_path):
+    play(cli, tmp_path, RUN, scripted(**REPLIES))
+    store = tmp_path / "store.json"
+    seen = cli("inspect", store, "--json")
+    assert seen.code == 0
+    (checkpoint,) = seen.json["checkpoints"]
+    assert checkpoint["planRevision"] == 1
+    rows = {t["title"]: t for t in checkpoint["tasks"]}
+    assert rows["Search web"]["recoveredByRevision"] == 1
+    assert rows["Report"]["supersededByRevision"] == 1
+    assert seen.json["problems"] == []
+    again = cli("restore", "--store", store, "--json")
+    assert again.code == 0
+    assert again.json["log"]["modelCalls"] == []
+    assert again.json["planRevisions"] == 1
+
+
+def test_a_rule_that_cannot_work_is_refused_before_anything_runs(cli, tmp_path):
+    bad = {**RULES, "rules": [{**RULES["rules"][0], "supersede": ["Repor"]}]}
+    done = play(cli, tmp_path, {**RUN, "recovery": bad}, scripted(**REPLIES))
+    assert done.code == 2
+    assert "no other task is called Repor." in done.error["message"]
+    assert not (tmp_path / "store.json").exists()
+
+
+def test_a_frozen_plan_is_not_repaired(cli, tmp_path):
+    plan = {"version": 1, "tasks": [{"id": "p", "title": "t", "description": "d"}]}
+    recovery = {"patches": {"t:failure": {"reason": "r"}}}
+    done = play(cli, tmp_path, {"plan": plan}, scripted(recovery, t=FAILS))
+    assert done.code == 2
+    assert "replayed exactly" in done.error["message"]
