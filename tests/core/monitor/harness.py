@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,16 @@ async def monitoring(**options: Any) -> AsyncIterator[Setting]:
         assert await supervisor.close() == []
         lanes.close()
         assert not seen.failures
+
+
+@dataclass(frozen=True)
+class StuckJob:
+    """A job of the worker process that never ends by itself."""
+
+    path: str
+
+    def run(self) -> None:
+        threading.Event().wait()
 
 
 def store_text(goal: str, *, n_tasks: int = 1, status: str = "completed", pad: str = "") -> str:

@@ -24,7 +24,7 @@ from oma_desktop.monitor.pieces import Known, join, split
 from oma_desktop.monitor.reader import Reader
 from oma_desktop.monitor.worker_process import WorkerProcess
 from oma_desktop.store import file_reading
-from tests.core.monitor.harness import GOLDEN, store_text
+from tests.core.monitor.harness import GOLDEN, StuckJob, store_text
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -136,14 +136,12 @@ def test_it_is_recycled_so_that_memory_stays_flat() -> None:
     assert not any(psutil.pid_exists(p) for p in pids)
 
 
-def test_kill_ends_a_waiting_question(process: WorkerProcess, tmp_path: Path) -> None:
-    fifo = tmp_path / "never.json"
-    os.mkfifo(fifo)  # a read that never ends
+def test_kill_ends_a_waiting_question(process: WorkerProcess) -> None:
     errors: list[BaseException] = []
 
     def ask() -> None:
         try:
-            process.ask(job(fifo))
+            process.ask(StuckJob("never.json"))  # type: ignore[arg-type]
         except StoreError as error:
             errors.append(error)
 
