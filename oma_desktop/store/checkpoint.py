@@ -14,7 +14,7 @@ from oma_desktop.model.keys import checkpoint_key
 from oma_desktop.model.redaction_values import PartMask
 from oma_desktop.store.enlisting import EnlistingStore
 from oma_desktop.store.memory import MemoryStore
-from oma_desktop.store.ready_text import MaskedText, ReadyStore, ReadyText
+from oma_desktop.store.ready_text import BufferStore, MaskedText, ReadyStore, ReadyText
 from oma_desktop.store.redacting import MaskingStore
 
 R = TypeVar("R")
@@ -93,6 +93,8 @@ class Checkpoint:
             store.set_masked(self.key, text, metadata)
         elif isinstance(text, ReadyText) and text.quoted and isinstance(store, ReadyStore):
             store.set_ready(self.key, text, metadata)
+        elif isinstance(text, ReadyText) and not text.quoted and isinstance(store, BufferStore):
+            store.set_buffer(self.key, text, metadata)
         else:
             store.set(self.key, text if isinstance(text, str) else text.text, metadata)
 

@@ -35,6 +35,7 @@ from oma_desktop.store.database import (
 )
 from oma_desktop.store.memory import StoreEntry
 from oma_desktop.store.postgres_statements import Statements
+from oma_desktop.store.ready_text import ReadyText
 from oma_desktop.store.wall_clock import WallClock
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
@@ -157,7 +158,11 @@ class PostgresStore:
 
     def set(self, key: str, value: str, metadata: JsonObject | None = None) -> None:
         """Upsert. Keeps the first creation time and the place, drops any expiry."""
-        self._put(self._say.upsert, key, value, metadata)
+        self._put(self._say.upsert, key, encoded(value), metadata)
+
+    def set_buffer(self, key: str, value: ReadyText, metadata: JsonObject | None = None) -> None:
+        """Like `set`, for plain pieces; they are sent as they are."""
+        self._put(self._say.upsert, key, value.buffer(), metadata)
 
     def set_with_expiry(
         self,
@@ -167,7 +172,7 @@ class PostgresStore:
         metadata: JsonObject | None = None,
     ) -> None:
         """Like `set`, plus the number. Stores never filter on it."""
-        self._put(self._say.upsert, key, value, metadata, expires_at_turn)
+        self._put(self._say.upsert, key, encoded(value), metadata, expires_at_turn)
 
     def compare_and_set(
         self,
@@ -178,7 +183,7 @@ class PostgresStore:
     ) -> bool:
         """Write only if the stored value string equals `expected` (None: key must not exist)."""
         statement = self._say.insert if expected is None else self._say.update
-        return self._put(statement, key, value, metadata, expected=expected)
+        return self._put(statement, key, encoded(value), metadata, expected=expected)
 
     def delete(self, key: str) -> None:
         """Remove the key; silent when absent."""
@@ -242,7 +247,7 @@ class PostgresStore:
         self,
         statement: sql.Composed,
         key: str,
-        value: str,
+        value: bytes | memoryview,
         metadata: JsonObject | None,
         expires_at_turn: float | None = None,
         *,
@@ -250,7 +255,7 @@ class PostgresStore:
     ) -> bool:
         facts = {
             "key": encoded(key),
-            "value": encoded(value),
+            "value": value,
             "metadata": encoded_metadata(metadata),
             "expiry": expires_at_turn,
             "now": self._clock.now(),

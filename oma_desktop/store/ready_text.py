@@ -39,6 +39,15 @@ class ReadyText:
         self.size = sum(map(len, self.pieces))
         """Bytes of all pieces together."""
 
+    def buffer(self) -> memoryview:
+        """Return plain pieces side by side; no single step copies more than a piece."""
+        whole = memoryview(bytearray(self.size))
+        at = 0
+        for piece in self.pieces:
+            whole[at : at + len(piece)] = piece
+            at += len(piece)
+        return whole.toreadonly()
+
     @property
     def text(self) -> str:
         """The text itself, made anew at each call."""
@@ -60,6 +69,15 @@ class ReadyStore(Protocol):
 
     def set_ready(self, key: str, value: ReadyText, metadata: JsonObject | None = None) -> None:
         """Like `set`, for a text whose pieces are kept by the caller too."""
+        ...
+
+
+@runtime_checkable
+class BufferStore(Protocol):
+    """The optional capability of sending a value as bytes, without making a string of it."""
+
+    def set_buffer(self, key: str, value: ReadyText, metadata: JsonObject | None = None) -> None:
+        """Like `set`, for plain pieces."""
         ...
 
 

@@ -17,7 +17,7 @@ from oma_desktop.model.redaction_shapes import CHECKPOINT
 from oma_desktop.model.redaction_values import CONTENT, PartMask, ValueRedactor
 from oma_desktop.store.enlisting import EnlistingStore
 from oma_desktop.store.memory import BatchingStore, ExpiringStore, MemoryStore, StoreEntry
-from oma_desktop.store.ready_text import MaskedText, ReadyStore
+from oma_desktop.store.ready_text import BufferStore, MaskedText, ReadyStore
 
 
 @runtime_checkable
@@ -89,6 +89,8 @@ class RedactingStore:
         """Upsert a text whose parts are masked already."""
         if value.quoted and isinstance(self.inner, ReadyStore):
             self.inner.set_ready(key, value, metadata)
+        elif not value.quoted and isinstance(self.inner, BufferStore):
+            self.inner.set_buffer(key, value, metadata)
         else:
             self.inner.set(key, value.text, metadata)
 

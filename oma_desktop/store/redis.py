@@ -37,11 +37,14 @@ from oma_desktop.store.database import (
     scrubbed,
 )
 from oma_desktop.store.memory import StoreEntry
+from oma_desktop.store.ready_text import ReadyText
 from oma_desktop.store.wall_clock import WallClock
 
 Client: TypeAlias = "redis.Redis"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
+_BIG: Final = 64 * 1024
+_TRIES: Final = 5
 
 
 class RedisDriver:
@@ -151,7 +154,11 @@ class RedisStore:
 
     def set(self, key: str, value: str, metadata: JsonObject | None = None) -> None:
         """Upsert. Keeps the first creation time and the place, drops any expiry."""
-        self._put(key, value, metadata, None)
+        self._put(key, encoded(value), metadata, None)
+
+    def set_buffer(self, key: str, value: ReadyText, metadata: JsonObject | None = None) -> None:
+        """Like `set`, for plain pieces; they are sent as they are."""
+        self._put(key, value.buffer(), metadata, None)
 
     def set_with_expiry(
         self,
@@ -161,7 +168,7 @@ class RedisStore:
         metadata: JsonObject | None = None,
     ) -> None:
         """Like `set`, plus the number. Stores never filter on it."""
-        self._put(key, value, metadata, expires_at_turn)
+        self._put(key, encoded(value), metadata, expires_at_turn)
 
     def compare_and_set(
         self,
@@ -172,7 +179,7 @@ class RedisStore:
     ) -> bool:
         """Write only if the stored value string equals `expected` (None: key must not exist)."""
         mode = "absent" if expected is None else "equal"
-        return self._put(key, value, metadata, None, mode=mode, expected=expected or "")
+        return self._put(key, encoded(value), metadata, None, mode=mode, expected=expected or "")
 
     def delete(self, key: str) -> None:
         """Remove the key; silent when absent."""
@@ -247,7 +254,7 @@ class RedisStore:
     def _put(
         self,
         key: str,
-        value: str,
+        value: bytes | memoryview,
         metadata: JsonObject | None,
         expires_at_turn: float | None,
         *,
@@ -260,11 +267,44 @@ class RedisStore:
         if expires_at_turn is not None:
             about["expiresAtTurn"] = expires_at_turn
         now = (self._clock.now() - _EPOCH) // _MS
-        arguments = [encoded(key), encoded(value), encoded(stringify(about)), b"%d" % now]
+        if mode == "any" and len(value) > _BIG:
+            done = self._put_big(encoded(key), value, [encoded(stringify(about)), b"%d" % now])
+            if done:
+                return True
+        arguments = [encoded(key), value, encoded(stringify(about)), b"%d" % now]
         arguments += [mode.encode(), encoded(expected)]
         return self._run(redis_scripts.PUT, arguments) == 1
 
-    def _run(self, script: str, arguments: Sequence[bytes], *, fenced: bool = True) -> int:
+    def _put_big(self, key: bytes, value: bytes | memoryview, about: Sequence[bytes]) -> bool:
+        """Put a big value in a transaction, which copies it less often than a script.
+
+        The lease is watched meanwhile; False after others have changed leases again and again.
+        """
+        keys, fence = self._keys, self.fence
+        holder = fence.token.encode() + b"\n" if fence else b""
+
+        def act(client: Client) -> bool:
+            for _ in range(_TRIES):
+                with client.pipeline(transaction=True) as pipe, suppress(redis.WatchError):
+                    if fence is not None:
+                        cast("Any", pipe).watch(keys[5])
+                        row = cast("bytes | None", pipe.hget(keys[5], fence.run))
+                        if row is None or not row.startswith(holder):
+                            raise Locked("LEASE_LOST", path=self.path, run=fence.run)
+                        pipe.multi()
+                    pipe.hset(keys[0], cast("str", key), cast("str", value))
+                    pipe.eval(
+                        redis_scripts.NOTE_PUT, 5, *keys[:5], self.channel.encode(), key, *about
+                    )
+                    pipe.execute()
+                    return True
+            return False
+
+        return self._link.write(act)
+
+    def _run(
+        self, script: str, arguments: Sequence[bytes | memoryview], *, fenced: bool = True
+    ) -> int:
         fence = self.fence if fenced else None
         head = [encoded(fence.run), fence.token.encode()] if fence else [b"", b""]
         whole = [*head, self.channel.encode(), *arguments]

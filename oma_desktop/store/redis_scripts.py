@@ -28,9 +28,8 @@ PUT: Final = (
     _HEAD
     + """
 local key, value, about, now, mode, expected = unpack(ARGV, 4)
-local old = redis.call('HGET', rows, key)
-if mode == 'absent' and old then return 0 end
-if mode == 'equal' and old ~= expected then return 0 end
+if mode == 'absent' and redis.call('HEXISTS', rows, key) == 1 then return 0 end
+if mode == 'equal' and redis.call('HGET', rows, key) ~= expected then return 0 end
 redis.call('SET', revision, now, 'NX')
 local n = redis.call('INCR', revision)
 redis.call('ZADD', order, 'NX', n, key)
@@ -41,6 +40,20 @@ changed()
 return 1
 """
 )
+
+NOTE_PUT: Final = """
+local rows, metadata, created, order, revision = unpack(KEYS)
+local channel, key, about, now = unpack(ARGV)
+redis.call('HEXISTS', rows, key)
+redis.call('SET', revision, now, 'NX')
+local n = redis.call('INCR', revision)
+redis.call('ZADD', order, 'NX', n, key)
+redis.call('HSETNX', created, key, now)
+redis.call('HSET', metadata, key, about)
+redis.call('PUBLISH', channel, '')
+"""
+"""What a change needs beside its value, which a transaction sets just before: within a script a
+big value would be copied three times. Names the rows first, so a place that is no store stays."""
 
 DELETE: Final = (
     _HEAD

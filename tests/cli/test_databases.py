@@ -20,6 +20,7 @@ from oma_desktop.model.errors import OmaError
 from oma_desktop.store.address import parse_address
 from oma_desktop.store.lease import Lease
 from oma_desktop.store.origin import Origin
+from oma_desktop.store.ready_text import ReadyText
 from tests.cli.files import script, tasks
 from tests.databases import KINDS, fresh_url, opened, server_of
 from tests.servers import PostgresServer, RedisServer, server_folder
@@ -177,11 +178,12 @@ class Play:
             assert not failures
 
     def _remember(self, store: Any, at_save: int, disturb: Any) -> None:
-        plain_set = store.set
+        plain_set = store.set_buffer
 
-        def remembering(key: str, value: str, metadata: Any = None) -> None:
+        def remembering(key: str, text: ReadyText, metadata: Any = None) -> None:
+            value = text.text
             try:
-                plain_set(key, value, metadata)
+                plain_set(key, text, metadata)
             except OmaError as error:
                 self.refused.append(error.code)
                 raise
@@ -189,7 +191,7 @@ class Play:
             if disturb is not None and len(self.acknowledged) == at_save:
                 disturb()
 
-        store.set = remembering
+        store.set_buffer = remembering
 
 
 @pytest.mark.slow

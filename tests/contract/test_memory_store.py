@@ -14,10 +14,13 @@ from uuid import uuid4
 
 import pytest
 
+from oma_desktop.model.json_text import stringify
+from oma_desktop.store.checkpoint import Checkpoint
 from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.in_memory import InMemoryStore
 from oma_desktop.store.memory import AtomicStore, BatchingStore, ExpiringStore
 from oma_desktop.store.postgres import PostgresStore
+from oma_desktop.store.ready_text import MaskedText, ReadyText, ready
 from oma_desktop.store.redacting import RedactingStore
 from oma_desktop.store.redis import RedisStore
 
@@ -251,6 +254,23 @@ class TestBatching:
         assert store.list() == before
         store.set("c", "1")
         assert [e.key for e in store.list()] == ["a", "c"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 40, 400_000])
+def test_a_checkpoint_made_of_pieces_is_the_text_of_it(store: Any, size: int) -> None:
+    """However a store takes the pieces of an encoder: the value is the text they make."""
+    document = {"version": 4, "goal": '中\U0001f600\\"\n' * size, "half": "\ud800"}
+    place = Checkpoint(store, run_id="r")
+    pieces = ready(document, quoted=place.takes_pieces)
+    masked = place.mask() is not None
+    text = (MaskedText if masked else ReadyText)(pieces, quoted=place.takes_pieces)
+    store.set("first", "1")
+    for _ in range(2):
+        place.save_text(text, run_id="r", created_at="2026-01-01T00:00:00.000Z")
+        entry = store.get(place.key)
+        assert entry.value == stringify(document)
+        assert entry.metadata["runId"] == "r"
+        assert [e.key for e in store.list()] == ["first", place.key]
 
 
 def test_twenty_five_threads(store: Any) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.client import Pipeline
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.model.errors import Conflict, Locked
@@ -19,6 +20,7 @@ from oma_desktop.store.address import parse_address
 from oma_desktop.store.lease import Lease
 from oma_desktop.store.lock_file import LockOwner
 from oma_desktop.store.processes import process_started_at
+from oma_desktop.store.ready_text import ReadyText
 from tests.databases import KINDS, fresh_url, opened, server_of
 
 RUN = "__oma_checkpoint__/r1/latest"
@@ -121,6 +123,33 @@ def test_what_cannot_be_read_needs_force(url: str) -> None:
     assert lease.held
 
 
+@pytest.mark.parametrize("n_times", [1, 99])
+@pytest.mark.database("redis")
+def test_a_big_save_bears_that_other_runs_take_and_renew_leases(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, n_times: int
+) -> None:
+    url = fresh_url("redis", server_of(request, "redis").url)
+    store, lease = lease_of(url)
+    lease.acquire()
+    other, left = opened(url), [n_times]
+    hset = Pipeline.hset
+
+    def disturbed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            before = other.lease("other run")
+            assert other.swap_lease("other run", before, b"%d\nx" % left[0])
+        return hset(self, *args, **kwargs)
+
+    monkeypatch.setattr(Pipeline, "hset", disturbed)
+    text = ReadyText([b'"big', b" " * 200_000, b'"'], quoted=False)
+    store.set_buffer("a", text, {"m": 1})
+    monkeypatch.undo()
+    assert store.get("a").value == text.text
+    assert store.get("a").metadata == {"m": 1}
+    assert left[0] in (0, 94), "after some tries the script does it"
+
+
 def test_whoever_was_replaced_writes_nothing_more(url: str) -> None:
     store, lease = lease_of(url)
     lease.acquire()
@@ -128,6 +157,7 @@ def test_whoever_was_replaced_writes_nothing_more(url: str) -> None:
     leave(opened(url), host="elsewhere")
     for act in (
         lambda: store.set(RUN, "late"),
+        lambda: store.set(RUN, "late and big" * 10_000),
         lambda: store.compare_and_set(RUN, "mine", "late"),
         lambda: store.compare_and_set("new", None, "late"),
         lambda: store.delete(RUN),
