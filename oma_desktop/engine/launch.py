@@ -162,7 +162,11 @@ class Launcher:
             await wiring.connect(clock=self._clock, supervisor=self._supervisor)
         options = _restore_options(files, opened)
         options = replace(
-            options, run_id=run_id, retry_failed=retry_failed, coordinator=wiring.coordinator
+            options,
+            run_id=run_id,
+            retry_failed=retry_failed,
+            coordinator=wiring.coordinator,
+            specs=wiring.specs or None,  # the run is there; they still say who judges (W29)
         )
         if files.place.masked_inputs != "run":
             options = replace(options, run_masked=run_masked)

@@ -119,8 +119,14 @@ class Journal(Described):
 
 
 class Coordinator(Described):
-    """The agent that decomposes a goal, the JSON-able part."""
+    """The agent that decomposes a goal, the JSON-able part.
 
+    `verifyJudges` names agents who judge the tasks it wants judged; without any, nothing is judged.
+    With `revealCoordinator` every task is told the goal and who is in the team.
+    """
+
+    verify_judges: list[Text] = []
+    reveal_coordinator: bool = False
     model: str | None = None
     provider: str | None = None
     base_url: Annotated[str | None, Field(alias="baseURL")] = None

@@ -114,6 +114,11 @@ def check_plan(plan: PlanArtifact, path: Path = ()) -> list[Problem]:
 def _judge_rules(run_file: RunFile, team: TeamConfig, path: Path) -> Iterator[Problem]:
     """Judges are agents of the team; nobody else can be asked."""
     names = [agent.name for agent in team.agents]
+    coordinator = run_file.coordinator
+    for at, judge in enumerate(coordinator.verify_judges if coordinator is not None else ()):
+        if judge not in names:
+            where = ("coordinator", "verifyJudges", at)
+            yield unknown("RUNFILE_UNKNOWN_AGENT", where, judge, names)
     for index, task in enumerate(run_file.tasks or ()):
         for at, judge in enumerate(task.verify.judges if task.verify is not None else ()):
             if judge not in names:

@@ -50,7 +50,7 @@ class Decomposition:
                 return None
             self.refuse(self._failure(result))
             return None
-        return specs_of(result.structured)
+        return specs_of(result.structured, judges=self._settings.verify_judges)
 
     def refuse(self, failure: PlanFailure) -> None:
         """Tell what is wrong with the plan and end the run; nothing of it is executed."""

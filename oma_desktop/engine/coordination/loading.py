@@ -31,6 +31,7 @@ def load_plan(attempt: Attempt, specs: Sequence[TaskSpec]) -> PlanFailure | None
         attempt.check_requirements(made.tasks)
     except PlanRejected as error:
         return refused_plan(error)
+    state.verify.update(made.verify)
     state.queue.add_batch(made.tasks)
     for task in made.tasks:
         if task["title"] in unknown:

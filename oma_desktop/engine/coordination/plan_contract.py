@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphlib
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
@@ -85,10 +85,24 @@ def cross_check(plan: JsonValue, *, agents: Collection[str], strict: bool) -> li
     ]
 
 
-def specs_of(plan: JsonValue) -> tuple[TaskSpec, ...]:
-    """Return the tasks of a plan that has the right form. `verify` needs judges, so it is left."""
-    items = ({k: v for k, v in task.items() if k != "verify"} for task in _objects(plan))
-    return tuple(TaskSpec.model_validate(item) for item in items)
+def specs_of(plan: JsonValue, *, judges: Sequence[str] = ()) -> tuple[TaskSpec, ...]:
+    """Return the tasks of a plan that has the right form; `verify` counts where there are judges.
+
+    A coordinator does not know how many there are: all of them are the most it can ask for.
+    """
+    return tuple(TaskSpec.model_validate(_with_judges(t, judges)) for t in _objects(plan))
+
+
+def _with_judges(task: JsonObject, judges: Sequence[str]) -> JsonObject:
+    plain = {k: v for k, v in task.items() if k != "verify"}
+    wish = task.get("verify")
+    if wish is None or not judges:
+        return plain
+    given: JsonObject = dict(wish) if isinstance(wish, dict) else {}
+    quorum = given.get("quorum")
+    if isinstance(quorum, int):
+        given["quorum"] = min(quorum, len(judges))
+    return {**plain, "verify": {"judges": list(judges), **given}}
 
 
 def _objects(plan: JsonValue) -> list[JsonObject]:

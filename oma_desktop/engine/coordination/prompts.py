@@ -37,6 +37,12 @@ _FORMAT: Final = (
     "requires (optional)\n"
     "Other keys are not allowed."
 )
+_VERIFY: Final = (
+    "## Judging\n"
+    "Other agents can judge the answer of a task before it counts. Where a mistake would be costly "
+    "add verify: true, or an object with any of mode (refute, lens), quorum, maxRounds, onDissent "
+    "(revise, reject, keep). Judging costs time and tokens; most tasks do without."
+)
 _ORDER: Final = (
     "## Order\n"
     "Tasks without a dependency run at the same time. Name a dependency exactly where a task needs "
@@ -63,6 +69,7 @@ def planning_prompt(
         settings.system_prompt or _ROLE,
         "## The team\n" + stringify(list(manifest)),
         _FORMAT,
+        _VERIFY if settings.verify_judges else None,
         _ORDER,
         _LATER,
         settings.instructions,

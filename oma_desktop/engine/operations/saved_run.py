@@ -17,6 +17,7 @@ from oma_desktop.engine.operations.new_run import state_of, work_of_plan, work_o
 from oma_desktop.engine.options import RestoreOptions, RunOptions
 from oma_desktop.engine.places import ledger_of, place_of_saved_run
 from oma_desktop.engine.planning import NewTasks, refuse_broken_graph
+from oma_desktop.engine.prompt import team_context
 from oma_desktop.engine.queue import APPROVAL_REJECTED
 from oma_desktop.engine.reconciliation import STARTS_NOTHING, Verdict, adopt, reconcile, verdict
 from oma_desktop.engine.restore import doubt, refuse_missing_agents, revive
@@ -102,6 +103,8 @@ class SavedRun:
         found = await reconcile(snapshot, ledger, self._services.lanes)
         state = self._revive(loaded, identity)
         state.verify = verify
+        if options.coordinator is not None and options.coordinator.reveal_coordinator:
+            state.team_context = team_context(state.goal, self._team.config.agents)
         adopt(state, snapshot, found)
         doubt(state, own_facts(snapshot))
         outcome = verdict(state, found)

@@ -15,15 +15,18 @@ from oma_desktop.engine.coordination.single import run_single
 from oma_desktop.engine.coordination.synthesis import conclude
 from oma_desktop.engine.heartbeat import taken
 from oma_desktop.engine.identity import new_identity, one_run_id
+from oma_desktop.engine.judging import check_judges
 from oma_desktop.engine.memory_setup import give_memory
 from oma_desktop.engine.operations.foundation import Foundation
 from oma_desktop.engine.operations.new_run import free_place
 from oma_desktop.engine.options import TeamRunOptions
+from oma_desktop.engine.prompt import team_context
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.team import Team
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.governance import Governance
 from oma_desktop.model.result import TeamRunResult
+from oma_desktop.model.verify import VerifySpec
 
 
 class TeamRun:
@@ -48,6 +51,10 @@ class TeamRun:
 
     def _check(self) -> None:
         check_team(self._team)
+        judges = self._options.coordinator.verify_judges
+        if judges:
+            names = {a.name for a in self._roster}
+            check_judges({"coordinator": VerifySpec(judges=judges)}, names)
         self._base.check_recovery(self._team, self._options, "runTeam")
         if not self._goal.strip():
             raise InvalidInput("GOAL_EMPTY")
@@ -61,7 +68,10 @@ class TeamRun:
         run_id = one_run_id(options.run_id, checkpoint.run_id if checkpoint else None)
         identity = new_identity(run_id, self._base.services.ids)
         options = replace(options, goal=self._goal)
-        return self._base.fresh_state("runTeam", self._team, options, identity)
+        state = self._base.fresh_state("runTeam", self._team, options, identity)
+        if self._options.coordinator.reveal_coordinator:
+            state.team_context = team_context(self._goal, self._roster)
+        return state
 
     # ------------------------------------------------------------------ which way
 

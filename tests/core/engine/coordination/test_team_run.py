@@ -5,7 +5,7 @@ import json
 import pytest
 
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.errors import InvalidInput, PlanRejected
 from oma_desktop.model.result_document import result_document
 from oma_desktop.model.runfile import Coordinator
 from tests.core.engine.coordination.team_scripts import GOAL, PLAN, plan, script, turn
@@ -372,3 +372,59 @@ async def test_the_message_of_a_failed_answer_is_that_of_its_cause():
     result = await RunWorld(script=document).run_team(GOAL)
     assert result.status.code == "error"
     assert result.error_info.message == "down"
+
+
+# --- judges and what workers are told -----------------------------------------------------------
+
+JUDGED = [
+    {"title": "Venues", "description": "Find.", "assignee": "scout", "verify": True},
+    {"title": "Budget", "description": "Draft.", "verify": {"quorum": 5, "onDissent": "keep"}},
+    {"title": "Agenda", "description": "Build it."},
+]
+
+
+def judged_script():
+    document = script(JUDGED)
+    document["agents"].append({"name": "critic"})
+    yes = turn(json.dumps({"accept": True}))
+    document["replies"] |= {f"critic::{t['title']}": [yes] for t in JUDGED}
+    return document
+
+
+async def test_the_judges_of_the_caller_judge_what_the_coordinator_wants_judged():
+    world = RunWorld(script=judged_script())
+    result = await world.run_team(GOAL, coordinator=Coordinator(verify_judges=["critic"]))
+    assert result.success
+    judged = {e.task for e in world.of("consensus_verdict")}
+    titles = {t["title"] for t in result.tasks if t["id"] in judged}
+    assert titles == {"Venues", "Budget"}
+
+
+async def test_without_judges_a_wish_to_verify_is_dropped():
+    world = RunWorld(script=judged_script())
+    result = await world.run_team(GOAL)
+    assert result.success
+    assert world.of("consensus_verdict") == []
+
+
+async def test_judges_outside_the_team_are_refused_before_the_coordinator_is_asked():
+    world = RunWorld(script=judged_script())
+    with pytest.raises(PlanRejected, match="UNKNOWN_JUDGE"):
+        await world.run_team(GOAL, coordinator=Coordinator(verify_judges=["stranger"]))
+    assert world.of("model_call") == []
+
+
+@pytest.mark.parametrize("reveal", [True, False])
+async def test_workers_are_told_of_goal_and_team_only_when_asked_for(reveal):
+    world = RunWorld(script=script())
+    coordinator = Coordinator(reveal_coordinator=reveal)
+    await world.run_team(GOAL, coordinator=coordinator)
+    at = next(i for i, d in enumerate(world.store.saved) if "Venues" in str(d["queue"]))
+    crashed = world.crashed(at)
+    for one in (world, crashed):
+        if one is crashed:
+            await one.restore(real_runner=True, coordinator=coordinator)
+        entries = [e for d in one.store.saved for e in d["inFlightTasks"]]
+        first = [e["conversationMessages"][0]["content"][0]["text"] for e in entries]
+        assert first
+        assert all((GOAL in text and "- clerk: Counts money." in text) == reveal for text in first)
