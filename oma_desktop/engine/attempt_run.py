@@ -20,6 +20,7 @@ from oma_desktop.engine.delegation import with_delegation
 from oma_desktop.engine.dispatcher import Dispatcher
 from oma_desktop.engine.guarding import guarded
 from oma_desktop.engine.heartbeat import beating
+from oma_desktop.engine.metering import metered
 from oma_desktop.engine.options import RestoreOptions, RunOptions
 from oma_desktop.engine.places import ledger_of
 from oma_desktop.engine.pool import Pool
@@ -76,6 +77,7 @@ class AttemptRun:
         team = with_delegation(team)
         wanted = options.recovery if options.recovery is not None else recovery
         repairs = checked_recovery(wanted, gates=team.gates, mode=state.mode)
+        services = replace(services, execute=metered(services.execute, state.cost))
         self._services = services
         self._state = state
         team = guarded(team, state, orchestrator, options)

@@ -1,4 +1,4 @@
-"""The token ceiling of a run while it is crossed (engine.md 3.8)."""
+"""The ceilings of a run while one of them is crossed (engine.md 3.8)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,27 @@ from oma_desktop.model.result import ErrorInfo, RunStatus
 
 
 def over_ceiling(attempt: Attempt, *, agent: str | None = None) -> bool:
-    """Stop the run when its ceiling is crossed; announced once. True when the ceiling is crossed.
+    """Stop the run when a ceiling is crossed; announced once. True when one is crossed.
 
     `agent` did the last work, where that is known.
     """
-    budget = attempt.state.budget
-    if not budget.exceeded:
+    state = attempt.state
+    if not state.over_budget:
         return False
     if attempt.control.stop is None:
-        facts = {"used": budget.used, "budget": budget.limit}
+        facts: dict[str, object] = {
+            "code": "COST_BUDGET_EXCEEDED",
+            "used": round(state.cost.spent, 6),
+            "budget": state.cost.limit,
+        }
+        if state.budget.exceeded:
+            facts = {
+                "code": "TOKEN_BUDGET_EXCEEDED",
+                "used": state.budget.used,
+                "budget": state.budget.limit,
+            }
         attempt.services.bus.emit("budget_exceeded", agent=agent, data=facts)
-        message = f"used={budget.used}, budget={budget.limit}"
-        info = ErrorInfo("budget", code="TOKEN_BUDGET_EXCEEDED", message=message)
+        message = f"used={facts['used']}, budget={facts['budget']}"
+        info = ErrorInfo("budget", code=str(facts["code"]), message=message)
         attempt.control.ask(Stop(RunStatus("budget_exhausted", info.code), "budget", error=info))
     return True

@@ -18,6 +18,7 @@ from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.consent import Consent
+from oma_desktop.engine.cost import is_cost
 from oma_desktop.engine.documents import naming
 from oma_desktop.engine.endpoints import Endpoint
 from oma_desktop.engine.freezing import Freezing, freezing_file, freezing_goal
@@ -381,11 +382,13 @@ def _restore_options(files: Files, opened: OpenRun) -> RestoreOptions:
     extra: JsonObject = files.script.restore_options if files.script else {}
     metadata = extra.get("metadata")
     budget = extra.get("maxTokenBudget")
+    cost = extra.get("maxCostBudget")
     return RestoreOptions(
         checkpoint=CheckpointOptions(
             as_asked(opened.store, files.place), key=opened.key, lock=opened.lock
         ),
         metadata=metadata if isinstance(metadata, dict) else None,
         max_token_budget=budget if isinstance(budget, int) else None,
+        max_cost_budget=cost if is_cost(cost) else None,  # type: ignore[arg-type]
         run_masked=None,
     )

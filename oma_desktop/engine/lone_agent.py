@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from oma_desktop.engine.agent_outcome import failed
 from oma_desktop.engine.attempt import Services
 from oma_desktop.engine.budget import smallest
+from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.checks import clean_metadata
+from oma_desktop.engine.cost import RunCost
 from oma_desktop.engine.identity import check_run_id, new_identity
 from oma_desktop.engine.llm.message_check import check_messages
+from oma_desktop.engine.metering import metered
 from oma_desktop.engine.options import RunAgentOptions
 from oma_desktop.engine.task_work import fault
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.confirmation import CONFIRMATION_MISSING, Confirmation, flags_of
 from oma_desktop.engine.tools.grants import DELEGATE
-from oma_desktop.model.errors import OmaError
+from oma_desktop.model.errors import BudgetExceeded, OmaError
 from oma_desktop.model.message import Message
 from oma_desktop.model.result import AgentRunResult, ErrorInfo, RunStatus
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions
@@ -34,6 +38,7 @@ async def run_alone(
     *,
     orchestrator: OrchestratorOptions,
     services: Services,
+    cost: RunCost,
 ) -> AgentRunResult:
     """Run the agent once. Its ceiling is the smallest of its own, the call's, the orchestrator's.
 
@@ -58,9 +63,10 @@ async def run_alone(
     services.bus.emit("agent_start", agent=agent.name, data=given)
     job = AgentJob(identity.run_id, "", "", prompt, options.token)
     try:
-        result = await services.execute(own, worker, job)
+        result = await metered(services.execute, cost)(own, worker, job)
     except OmaError as error:
         result = fault(error)
+    result = _within(cost, agent, result, services.bus)
     result = replace(
         _ended(_confirmed(result, confirmation)),
         identity=identity,
@@ -68,6 +74,17 @@ async def run_alone(
     )
     services.bus.emit("agent_complete", agent=agent.name, data=result.to_json())
     return result
+
+
+def _within(
+    cost: RunCost, agent: AgentConfig, result: AgentRunResult, bus: EventBus
+) -> AgentRunResult:
+    if not cost.exceeded:
+        return result
+    facts = {"agent": agent.name, "used": round(cost.spent, 6), "budget": cost.limit}
+    error = BudgetExceeded("COST_BUDGET_EXCEEDED", **facts)
+    bus.emit("budget_exceeded", agent=agent.name, data={"code": error.code, **facts})
+    return replace(failed(result, error), budget_exceeded=True)
 
 
 def _alone(agent: AgentConfig, limit: int | None) -> AgentConfig:

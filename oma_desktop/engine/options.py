@@ -59,14 +59,15 @@ class CheckpointOptions:
 class RunOptions:
     """Options of `run_tasks` and `run_from_plan`.
 
-    `max_token_budget` combines with the orchestrator's by minimum; `recovery` replaces the engine's
-    own as a whole.
+    `max_token_budget` and `max_cost_budget` combine with the orchestrator's by minimum; `recovery`
+    replaces the engine's own as a whole.
     """
 
     run_id: str | None = None
     metadata: JsonObject | None = None
     checkpoint: CheckpointOptions | None = None
     max_token_budget: int | None = None
+    max_cost_budget: float | None = None
     token: CancelToken = field(default_factory=CancelToken)
     goal: str | None = None
     recovery: RecoveryOptions | None = None
@@ -79,6 +80,7 @@ class RunAgentOptions:
     run_id: str | None = None
     metadata: JsonObject | None = None
     max_token_budget: int | None = None
+    max_cost_budget: float | None = None
     token: CancelToken = field(default_factory=CancelToken)
 
 
@@ -114,6 +116,7 @@ class RestoreOptions:
     run_id: str | None = None
     metadata: JsonObject | None = None
     max_token_budget: int | None = None
+    max_cost_budget: float | None = None
     token: CancelToken = field(default_factory=CancelToken)
     goal: str | None = None
     retry_failed: bool = False

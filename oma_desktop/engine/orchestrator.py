@@ -12,6 +12,7 @@ from oma_desktop.engine.attempt import Execute, Services
 from oma_desktop.engine.attempt_run import run_agent
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.checks import check_team
+from oma_desktop.engine.cost import EstimateCost, estimate_from
 from oma_desktop.engine.identity import Ids, RandomIds
 from oma_desktop.engine.lone_agent import run_alone
 from oma_desktop.engine.operations.foundation import Foundation
@@ -39,7 +40,8 @@ class OpenMultiAgent:
     Everything from outside comes in here: clock, tasks, executors, ids, chance, events. `execute`
     runs one agent on one job; the default is the built-in runner. `router` says for every goal
     whether one agent takes it; the default looks at its wording. `recovery` counts where a run
-    brings none of its own.
+    brings none of its own. `estimate_cost` says what a model call cost; without it the prices of
+    the options count.
     """
 
     def __init__(
@@ -55,7 +57,9 @@ class OpenMultiAgent:
         execute: Execute | None = None,
         router: ExecutionRouter | None = None,
         recovery: RecoveryOptions | None = None,
+        estimate_cost: EstimateCost | None = None,
     ) -> None:
+        """Raise InvalidInput COST_ESTIMATE_MISSING for a cost ceiling nobody can measure."""
         self.bus = bus or EventBus()
         services = Services(
             clock=clock,
@@ -66,7 +70,11 @@ class OpenMultiAgent:
             bus=self.bus,
             execute=execute or run_agent(clock=clock, bus=self.bus, supervisor=supervisor),
         )
-        self._base = Foundation(options or OrchestratorOptions(), services, router, recovery)
+        options = options or OrchestratorOptions()
+        if estimate_cost is None and options.prices:
+            estimate_cost = estimate_from(options.prices)
+        self._base = Foundation(options, services, router, recovery, estimate_cost)
+        self._base.cost(None)
 
     async def run_team(
         self, team: Team, goal: str, options: TeamRunOptions | None = None
@@ -125,6 +133,7 @@ class OpenMultiAgent:
             options or RunAgentOptions(),
             orchestrator=self._base.options,
             services=self._base.services,
+            cost=self._base.cost((options or RunAgentOptions()).max_cost_budget),
         )
 
     async def restore(self, team: Team, options: RestoreOptions) -> TeamRunResult:

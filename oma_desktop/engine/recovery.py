@@ -81,7 +81,7 @@ class OutcomeBarrier:
             self._decided(happened, "already_applied")
             return True
         self._surface_late_success(happened)
-        if self._control.stop is None and not self._state.budget.exceeded:
+        if self._control.stop is None and not self._state.over_budget:
             await self._consult(options, happened)
         return not self._unheard(happened)
 

@@ -89,6 +89,7 @@ def team_result(
         identity=state.identity,
         tasks=tuple(_as_planned(t) if plan_only else t for t in state.queue),
         task_results=task_results(state),
+        total_cost=state.cost.spent if state.cost.known else None,
         total_usage=total((state.budget.settled, *parked, nested)),
         pending_approvals=tuple(state.open_requests()),
         approval_decisions=tuple(state.decisions.values()),

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from oma_desktop.engine.budget import RunBudget, total
 from oma_desktop.engine.coordination_facts import Coordination
+from oma_desktop.engine.cost import RunCost
 from oma_desktop.engine.message_bus import MessageBus
 from oma_desktop.engine.nested_usage import NestedUsage, entry_usage
 from oma_desktop.engine.queue import TaskQueue
@@ -51,6 +52,7 @@ class RunState:
     queue: TaskQueue
     messages: MessageBus
     budget: RunBudget
+    cost: RunCost = field(default_factory=RunCost)
     nested: NestedUsage = field(default_factory=NestedUsage)
     coordination: Coordination = field(default_factory=Coordination)
     memory: SharedMemory | None = None
@@ -128,6 +130,11 @@ class RunState:
         request = self.dispatch_request(task_id)
         if request is not None:
             del self.pending[request["id"]]
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether one of the run's own ceilings was crossed."""
+        return self.budget.exceeded or self.cost.exceeded
 
     def cumulative_usage(self) -> TokenUsage:
         """Tokens over all attempts, running agents and delegations up to their last boundary."""

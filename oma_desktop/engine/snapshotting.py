@@ -81,7 +81,10 @@ def capture(
 def own_facts(state: RunState) -> JsonObject:
     """Our own key (formats.md 2.12); facts we do not know are kept as they were."""
     facts: JsonObject = dict(state.own_extra)
-    facts["usage"] = cast("JsonValue", state.cumulative_usage())
+    usage = cast("JsonObject", state.cumulative_usage())
+    if state.cost.known or state.cost.spent:
+        usage["cost"] = state.cost.spent
+    facts["usage"] = usage
     if state.end is not None:
         facts["end"] = state.end
     confirmation = facts_of(state.confirmation)

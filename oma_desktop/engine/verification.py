@@ -125,7 +125,7 @@ class Verifier:
             return await self._attempt.services.execute(team, as_judge(agent, team, work.spec), job)
 
     def _must_stop(self) -> bool:
-        return self._attempt.control.token.stopped or self._state.budget.exceeded
+        return self._attempt.control.token.stopped or self._state.over_budget
 
     def _tell(self, work: _Work, vote: Vote) -> None:
         facts = {"round": work.round, "accept": vote.accept, "critique": vote.critique}

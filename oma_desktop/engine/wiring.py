@@ -21,11 +21,12 @@ from oma_desktop.engine.backends.environment import environment
 from oma_desktop.engine.backends.external import ExternalAgents
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.coordination.coordinator import coordinator_agent
+from oma_desktop.engine.cost import check_prices
 from oma_desktop.engine.documents import plan_of
 from oma_desktop.engine.endpoints import Endpoint, Endpoints
 from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.llm.keys import StoredKey, stored_key
-from oma_desktop.engine.llm.presets import PRESETS
+from oma_desktop.engine.llm.presets import PRESETS, SCRIPTED
 from oma_desktop.engine.llm.retry_policy import RetryNotice
 from oma_desktop.engine.outside import OutsideTools
 from oma_desktop.engine.recovery_options import RecoveryOptions
@@ -194,6 +195,7 @@ def _wired(
     external = _external(config, world)
     options = _options(run_file)
     outside.join(registry, may_import=world.may_import)
+    check_prices(options.prices, [(e.agent, e.provider, e.model) for e in endpoints])
     team = Team(
         config=config,
         tools=registry,
@@ -247,6 +249,8 @@ def _scripted(
         )
     given = run_file.orchestrator.model_fields_set
     options = _options(run_file) if given else script.orchestrator
+    uses = [(a.name, a.provider or "", a.model or SCRIPTED) for a in team.config.agents]
+    check_prices(options.prices, uses)
     return Wiring(
         replace(team, max_parallel_tool_calls=options.max_parallel_tool_calls),
         options,

@@ -226,6 +226,7 @@ class TeamRunResult:
     `task_results` holds one JSON AgentRunResult per task that has one, also of earlier attempts.
     `total_usage` counts all attempts. `confirmation_required`: a consequential call was refused
     because nobody confirmed it (engine.md 5.7). `log` is what a `RunLog` heard, when there was one.
+    `total_cost` counts them too, in the unit of the prices; None: not known.
     `coordinator` holds what the coordinator gave in this attempt: plan, closing answer, in this
     order. `final_answer` is the closing answer alone (DEV-13), also where an earlier attempt wrote
     it. `routing` says who took the goal and why.
@@ -236,6 +237,7 @@ class TeamRunResult:
     tasks: tuple[TaskSnapshot, ...] = ()
     task_results: Mapping[str, JsonObject] = field(default_factory=dict)
     total_usage: TokenUsage = field(default_factory=no_usage)
+    total_cost: float | None = None
     pending_approvals: tuple[ApprovalRequest, ...] = ()
     approval_decisions: tuple[ApprovalDecision, ...] = ()
     plan_revisions: tuple[JsonObject, ...] = ()

@@ -58,6 +58,8 @@ def result_document(result: TeamRunResult) -> JsonObject:
     }
     if result.confirmation_required:
         doc["confirmationRequired"] = True
+    if result.total_cost is not None:
+        doc["totalCost"] = result.total_cost
     if result.error_info is not None:
         doc["errorInfo"] = result.error_info.to_json()
     doc["log"] = result.log if result.log is not None else dict(_EMPTY_LOG)

@@ -34,8 +34,6 @@ def _wishes_of_options(run_file: RunFile) -> Iterator[tuple[str, str]]:
         yield "RUNFILE_NEEDS_HYBRID_ROUTING", "orchestrator.executionRouting.strategy"
     if options.egress_policy is not None:
         yield "RUNFILE_NEEDS_EGRESS", "orchestrator.egressPolicy"
-    if options.max_cost_budget is not None:
-        yield "RUNFILE_NEEDS_COST", "orchestrator.maxCostBudget"
 
 
 def _wishes_of_agent(agent: AgentConfig, where: str) -> Iterator[tuple[str, str]]:

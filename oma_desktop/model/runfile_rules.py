@@ -44,6 +44,7 @@ def check_rules(
     found += _recovery_rules(run_file)
     found += _provider_rules(run_file)
     found += _redaction_rules(run_file)
+    found += _cost_rules(run_file)
     return found
 
 
@@ -171,6 +172,12 @@ def _provider_rules(run_file: RunFile) -> Iterator[Problem]:
     for name, entry in run_file.providers.items():
         if entry.type == "scripted" and not entry.script:
             yield problem("RUNFILE_MISSING_KEY", ("providers", name, "script"), name="script")
+
+
+def _cost_rules(run_file: RunFile) -> Iterator[Problem]:
+    options = run_file.orchestrator
+    if options.max_cost_budget is not None and not options.prices:
+        yield problem("RUNFILE_COST_NEEDS_PRICES", ("orchestrator", "maxCostBudget"))
 
 
 def _redaction_rules(run_file: RunFile) -> Iterator[Problem]:

@@ -62,6 +62,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "RUNFILE_UNKNOWN_AGENT_NEAR": Sentence(
         N_("{place}: no agent of the team has the name {name}."), "", N_("Did you mean {nearest}?")
     ),
+    "RUNFILE_COST_NEEDS_PRICES": Sentence(
+        N_("{place}: a ceiling for cost needs to know what models cost."),
+        "",
+        N_("Add orchestrator.prices, or use maxTokenBudget."),
+    ),
     "RUNFILE_NO_TASKS": Sentence(N_("{place}: the list of tasks is empty.")),
     "RUNFILE_TWO_KINDS_OF_WORK": Sentence(
         N_("{place}: only one of tasks, goal and plan can be given ({given})."),
@@ -146,9 +151,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("{name} needs the egress policy."),
         _LATER,
         N_("Without it calls go to every provider named in the file."),
-    ),
-    "RUNFILE_NEEDS_COST": Sentence(
-        N_("{name} needs prices of models."), _LATER, N_("Use maxTokenBudget instead.")
     ),
     "RUNFILE_NEEDS_HOOKS": Sentence(
         N_("{name} needs a function of your own."), _LATER, N_("Remove it to run the rest.")

@@ -11,6 +11,7 @@ from oma_desktop.engine.attempt import Services
 from oma_desktop.engine.attempt_run import AttemptRun
 from oma_desktop.engine.budget import RunBudget, smallest
 from oma_desktop.engine.checks import clean_metadata
+from oma_desktop.engine.cost import EstimateCost, RunCost, smallest_cost
 from oma_desktop.engine.message_bus import MessageBus
 from oma_desktop.engine.options import ExecutionRouter, RestoreOptions, RunOptions
 from oma_desktop.engine.queue import TaskQueue
@@ -18,6 +19,7 @@ from oma_desktop.engine.recovery_options import RecoveryOptions, checked_recover
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.team import Team
 from oma_desktop.model.checkpoint import RunMode
+from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.result import RunIdentity
 from oma_desktop.model.team import OrchestratorOptions
 from oma_desktop.store.checkpoint import Checkpoint
@@ -38,6 +40,7 @@ class Foundation:
     services: Services
     router: ExecutionRouter | None = None
     recovery: RecoveryOptions | None = None
+    estimate: EstimateCost | None = None
 
     def now(self) -> str:
         """The present as ms-ISO text."""
@@ -46,6 +49,13 @@ class Foundation:
     def limit(self, run_limit: int | None) -> int | None:
         """The token ceiling of a run (engine.md 1.1: by minimum)."""
         return smallest(run_limit, self.options.max_token_budget)
+
+    def cost(self, run_limit: float | None, *, spent: float = 0.0) -> RunCost:
+        """The cost of a run so far, and its ceiling. Raises InvalidInput COST_ESTIMATE_MISSING."""
+        limit = smallest_cost(run_limit, self.options.max_cost_budget)
+        if limit is not None and self.estimate is None:
+            raise InvalidInput("COST_ESTIMATE_MISSING")
+        return RunCost(self.estimate, limit, spent=spent)
 
     def fresh_state(
         self, mode: RunMode, team: Team, options: RunOptions, identity: RunIdentity
@@ -60,6 +70,7 @@ class Foundation:
             queue=TaskQueue(now=self.now, listener=self.tell),
             messages=messages,
             budget=RunBudget(self.limit(options.max_token_budget)),
+            cost=self.cost(options.max_cost_budget),
             goal=options.goal,
             metadata=clean_metadata(options.metadata),
         )

@@ -21,6 +21,7 @@ from oma_desktop.engine.prompt import team_context
 from oma_desktop.engine.queue import APPROVAL_REJECTED
 from oma_desktop.engine.reconciliation import STARTS_NOTHING, Verdict, adopt, reconcile, verdict
 from oma_desktop.engine.restore import doubt, refuse_missing_agents, revive
+from oma_desktop.engine.restored_cost import COST_RECOUNTED, cost_of_results, saved_cost
 from oma_desktop.engine.restored_verify import verify_again
 from oma_desktop.engine.results import team_result
 from oma_desktop.engine.run_state import RunState
@@ -28,6 +29,7 @@ from oma_desktop.engine.team import Team
 from oma_desktop.model.checkpoint import CheckpointSnapshot, RunMode
 from oma_desktop.model.checkpoint_loader import LoadedSnapshot, own_facts
 from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import RunIdentity, RunStatus, TeamRunResult
 from oma_desktop.store.checkpoint import Checkpoint
 
@@ -71,6 +73,7 @@ class SavedRun:
             run_id=options.run_id,
             metadata=options.metadata,
             max_token_budget=options.max_token_budget,
+            max_cost_budget=options.max_cost_budget,
             token=options.token,
             goal=options.goal,
             recovery=options.recovery,
@@ -138,8 +141,20 @@ class SavedRun:
         state.metadata = self._metadata if self._metadata is not None else state.metadata
         state.goal = state.goal or options.goal
         state.run_masked = options.run_masked
+        self._count_cost(state, own_facts(snapshot))
         state.warnings += [problem.code for problem in loaded.problems]
         return state
+
+    def _count_cost(self, state: RunState, own: JsonObject) -> None:
+        """Go on with the cost that is saved; where none is, with that of the results kept."""
+        saved = saved_cost(own)
+        state.cost = self._base.cost(self._options.max_cost_budget, spent=saved or 0.0)
+        if saved is None and state.cost.known:
+            roster = {agent.name: agent for agent in self._team.config.agents}
+            if cost_of_results(state, roster):
+                state.warnings.append(COST_RECOUNTED)
+                data = {"code": COST_RECOUNTED}
+                self._services.bus.emit("warning", data=data)
 
     async def _run(
         self, state: RunState, place: Checkpoint, snapshot: CheckpointSnapshot

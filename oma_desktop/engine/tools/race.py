@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
@@ -13,6 +13,7 @@ from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.cancel import CancelToken, StopReason
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 
 class Ended(Enum):
@@ -116,4 +117,12 @@ async def _guarded(work: Awaitable[T]) -> Outcome[T]:
     try:
         return Outcome(Ended.DONE, value=await work)
     except Exception as error:  # noqa: BLE001 - the boundary around tools and gates
+        return Outcome(Ended.RAISED, error=error)
+
+
+def guarded_call(function: Callable[[S], T], argument: S) -> Outcome[T]:
+    """The same boundary for a plain function of others: what it raises is an outcome."""
+    try:
+        return Outcome(Ended.DONE, value=function(argument))
+    except Exception as error:  # noqa: BLE001 - the boundary around foreign code, as above
         return Outcome(Ended.RAISED, error=error)

@@ -143,6 +143,7 @@ class RunWorld:
         self.rng = rng
         self.work = work
         self.token = CancelToken()
+        self.estimate = None
         self.prompts = {}
         if script is not None:
             parsed = read_script(script)
@@ -183,6 +184,7 @@ class RunWorld:
             ids=self.ids,
             rng=self.rng,
             execute=None if real_runner else self._execute,
+            estimate_cost=self.estimate,
             recovery=self.recovery_default,
         )
         self.oma = oma

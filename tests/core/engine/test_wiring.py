@@ -362,3 +362,10 @@ def test_repeats_become_events():
     (event,) = seen
     assert (event.type, event.agent) == ("llm_retry", "a")
     assert event.data["delayMs"] == 500
+
+
+def test_a_model_without_a_price_is_refused_where_prices_are_given(tmp_path):
+    run = run_file({"a": LOCAL}, orchestrator={"prices": {"other": {"input": 1, "output": 1}}})
+    assert refused(run, tmp_path, world()).code == "COST_PRICE_MISSING"
+    run = run_file({"a": LOCAL}, orchestrator={"prices": {"*": {"input": 0, "output": 0}}})
+    assert wire(run, base_dir=tmp_path, world=world()).orchestrator.prices

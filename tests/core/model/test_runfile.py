@@ -344,7 +344,6 @@ def test_any_document_is_judged_without_raising(value):
         ({"recovery": {"mode": "adaptive", "replanner": "a"}}, "RUNFILE_NEEDS_REPLANNER"),
         ({"journal": {"path": "j.jsonl"}}, "RUNFILE_NEEDS_JOURNAL"),
         ({"orchestrator": {"egressPolicy": {"mode": "offline"}}}, "RUNFILE_NEEDS_EGRESS"),
-        ({"orchestrator": {"maxCostBudget": 1.5}}, "RUNFILE_NEEDS_COST"),
     ],
 )  # fmt: skip
 def test_wishes_of_later_versions_are_named(change, code):
@@ -470,3 +469,14 @@ def test_every_function_a_file_names_is_known_with_its_place():
         ("b", "on_loop", "mine:decide", "team.agents[1].loopDetection.onLoopDetected"),
         ("coordinator", "on_loop", "mine:decide", "coordinator.loopDetection.onLoopDetected"),
     ]
+
+
+def test_a_ceiling_for_cost_needs_prices():
+    with pytest.raises(InvalidInput) as caught:
+        read({"team": TEAM, "orchestrator": {"maxCostBudget": 1.5}})
+    (found,) = caught.value.facts["problems"]
+    assert found.code == "RUNFILE_COST_NEEDS_PRICES"
+    prices = {"*": {"input": 0, "output": 1}}
+    run = read({"team": TEAM, "orchestrator": {"maxCostBudget": 1.5, "prices": prices}})
+    refuse_unsupported(run)
+    assert run.orchestrator.prices["*"].output == 1
