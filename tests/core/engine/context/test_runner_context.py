@@ -233,3 +233,20 @@ async def test_a_custom_strategy_that_fails_ends_as_a_callback_failure(answer):
         "callback",
         "HOOK_FAILED",
     )
+
+
+async def test_a_suspend_during_a_summary_keeps_the_turn_it_was_made_for():
+    run = world(contextStrategy=SUMMARY)
+
+    async def asked(_request, _token):
+        run.token.stop(StopReason.SUSPEND)
+        return say("in short", usage=(7, 3))
+
+    run.model.summary = asked
+    result = await run.run()
+    assert result.suspended
+    saved = run.ledger.last()
+    assert "in short" in str(saved["conversationMessages"])
+    assert saved["tokenUsage"] == result.token_usage == {"input_tokens": 37, "output_tokens": 6}
+    again = world(contextStrategy=SUMMARY)
+    assert (await again.run(resume=saved)).output == "done"
