@@ -1,24 +1,28 @@
-"""Tools from outside of one attempt: imported and started at its begin, forgotten at its end."""
+"""Tools and hooks from outside of one attempt: imported at its begin, forgotten at its end."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.hooks import AgentHooks
+from oma_desktop.engine.named_hooks import hooks_of
 from oma_desktop.engine.tools.grants import DELEGATE
 from oma_desktop.engine.tools.outside.folder_modules import FolderModules
 from oma_desktop.engine.tools.outside.mcp_tools import McpServers, belongs_to
 from oma_desktop.engine.tools.outside.python_tools import (
     declared_python_tools,
+    function_of,
     load_python_tools,
     name_of,
 )
 from oma_desktop.engine.tools.registry import ToolRegistry, ToolSpec
-from oma_desktop.model.errors import InvalidInput
-from oma_desktop.model.runfile import Tools
+from oma_desktop.model.errors import InvalidInput, ToolFailed
+from oma_desktop.model.runfile import RunFile, Tools
 from oma_desktop.model.team import BUILTIN_TOOLS
 
 
@@ -67,11 +71,29 @@ class OutsideTools:
             self.forget()
             raise
 
+    def hooks(self, run_file: RunFile, *, may_import: bool) -> dict[str, AgentHooks]:
+        """Return the functions the file hangs into agents' runs, by agent. Blocking.
+
+        What was not imported fails the run that needs it. Raises InvalidInput PYTHON_TOOL_*.
+        """
+        try:
+            return hooks_of(run_file, self._function if may_import else _not_imported)
+        except BaseException:
+            self.forget()
+            raise
+
     def _loaded(self) -> tuple[ToolSpec, ...]:
         if not self._tools.python:
             return ()
-        self._modules = FolderModules(self._base_dir)
-        return load_python_tools(self._tools.python, self._modules, lanes=self._lanes)
+        return load_python_tools(self._tools.python, self._folder(), lanes=self._lanes)
+
+    def _function(self, use: str) -> Callable[..., Any]:
+        return function_of(use, self._folder())
+
+    def _folder(self) -> FolderModules:
+        """One for tools and hooks: they share what their modules keep."""
+        self._modules = self._modules or FolderModules(self._base_dir)
+        return self._modules
 
     async def connect(self, *, clock: Clock, supervisor: Supervisor) -> tuple[ToolSpec, ...]:
         """Start the servers and return their tools. Raises as `McpServers.start`."""
@@ -103,6 +125,13 @@ class OutsideTools:
                 await self._servers.close()
         finally:
             self.forget()
+
+
+def _not_imported(_use: str) -> Callable[..., Any]:
+    def missing(*_arguments: object) -> None:
+        raise ToolFailed("PYTHON_TOOL_NOT_IMPORTED")
+
+    return missing
 
 
 def _refuse_built_in(name: str, place: str) -> None:

@@ -202,6 +202,7 @@ def _wired(
         adapter_for=models.adapter_for,
         gates=gates_from_rules(run_file.approvals),
         max_parallel_tool_calls=options.max_parallel_tool_calls,
+        hooks=outside.hooks(run_file, may_import=world.may_import),
         external=external,
     )
     return Wiring(

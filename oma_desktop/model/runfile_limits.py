@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oma_desktop.model.errors import NotAllowed
-from oma_desktop.model.named_functions import named_functions
 from oma_desktop.model.runfile import Journal, RunFile
 from oma_desktop.model.team import AgentConfig
 
@@ -21,8 +20,6 @@ def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
         yield "RUNFILE_NEEDS_REPLANNER", "recovery.replanner"
     if isinstance(run_file.journal, Journal):
         yield "RUNFILE_NEEDS_JOURNAL", "journal"
-    for named in named_functions(run_file):
-        yield "RUNFILE_NEEDS_HOOKS", named.where
     yield from _wishes_of_options(run_file)
     for index, agent in enumerate(run_file.team.agents if run_file.team else []):
         yield from _wishes_of_agent(agent, f"team.agents[{index}]")

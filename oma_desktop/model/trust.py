@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from oma_desktop.model.named_functions import named_functions
 from oma_desktop.model.runfile import RunFile
 
 
@@ -34,10 +35,17 @@ def trust_question(
     question = TrustQuestion(
         folder.resolve(),
         source,
-        tuple(entry.use for entry in run_file.tools.python),
+        _functions(run_file),
         tuple(
             f"{name}: {shlex.join([entry.command, *entry.args])}"
             for name, entry in run_file.tools.mcp.items()
         ),
     )
     return question if question.names else None
+
+
+def _functions(run_file: RunFile) -> tuple[str, ...]:
+    """The functions of tools, then those of hooks, each named once."""
+    tools = [entry.use for entry in run_file.tools.python]
+    hooks = [hook.use for hook in named_functions(run_file)]
+    return tuple(dict.fromkeys([*tools, *hooks]))

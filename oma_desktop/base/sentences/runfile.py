@@ -152,9 +152,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
         _LATER,
         N_("Without it calls go to every provider named in the file."),
     ),
-    "RUNFILE_NEEDS_HOOKS": Sentence(
-        N_("{name} needs a function of your own."), _LATER, N_("Remove it to run the rest.")
-    ),
     "RUNFILE_NEEDS_ANTHROPIC": Sentence(
         N_("Agent {agent} uses the provider {name}, which speaks another protocol."),
         _LATER,

@@ -30,7 +30,7 @@ def load_python_tools(
 
     Raises InvalidInput PYTHON_TOOL_*: one sentence with the place.
     """
-    return tuple(_tool(entry, _function(entry.use, modules), lanes) for entry in entries)
+    return tuple(_tool(entry, function_of(entry.use, modules), lanes) for entry in entries)
 
 
 def declared_python_tools(entries: Sequence[PythonTool]) -> tuple[ToolSpec, ...]:
@@ -85,7 +85,8 @@ def _effect(effect: Effect, consequential: bool | None) -> Effect:
 # ------------------------------------------------------------------ finding
 
 
-def _function(use: str, modules: FolderModules) -> Callable[..., Any]:
+def function_of(use: str, modules: FolderModules) -> Callable[..., Any]:
+    """Import what `module:function` names. Raises as `load_python_tools`."""
     module_name, _, name = use.partition(":")
     facts = {"use": use, "folder": str(modules.folder)}
     if not all(part.isidentifier() for part in module_name.split(".")):

@@ -1,0 +1,107 @@
+"""Functions a run file hangs into its agents' runs, and the consent they need (engine.md 3.11)."""
+
+import pytest
+
+from tests.cli.files import write
+
+HOOKS = """
+from dataclasses import replace
+from oma_desktop.hooks import BeforeRun
+
+def prepare(before: BeforeRun):
+    return replace(before, prompt=before.prompt + " (prepared)")
+
+async def finish(result):
+    return replace(result, output=result.output.upper())
+
+def shorten(messages, tokens):
+    return [messages[0], *messages[-2:]] if len(messages) > 3 else messages
+
+def decide(info):
+    return "terminate" if info.repetitions > 2 else "continue"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMA_DESKTOP_HOME", str(tmp_path / "home"))
+
+
+def project(folder, *, hooks=HOOKS, **agent):
+    """A run file whose agent looks four times and then answers."""
+    looks = [
+        {"text": f"look {i}", "tools": [{"id": f"c{i}", "name": "look", "input": {}}]}
+        for i in range(4)
+    ]
+    play = {
+        "team": {"name": "trial"},
+        "agents": [{"name": "worker"}],
+        "tools": {"look": {"effect": "read_only", "results": {"*": {"data": "seen"}}}},
+        "replies": {"A": [*looks, {"text": "done"}]},
+    }
+    worker = {"name": "worker", "tools": ["look"], **agent}
+    run = {
+        "team": {"name": "trial", "agents": [worker]},
+        "orchestrator": {"defaultProvider": "local", "defaultModel": "m"},
+        "providers": {"local": {"type": "scripted", "script": "play.json"}},
+        "tasks": [{"title": "A", "description": "do A", "assignee": "worker"}],
+    }
+    write(folder, run=run, play=play)
+    (folder / "mine.py").write_text(hooks, "utf-8")
+    return folder / "run.json"
+
+
+def test_hooks_of_a_run_file_work_in_a_run(cli, tmp_path):
+    file = project(
+        tmp_path / "p",
+        beforeRun="mine:prepare",
+        afterRun="mine:finish",
+        contextStrategy={"type": "custom", "compress": "mine:shorten"},
+    )
+    done = cli("run", file, "--trust-folder", "--json")
+    assert done.code == 0, done.err
+    store = next((tmp_path / "p" / ".oma").rglob("checkpoint.json"))
+    assert "DONE" in store.read_text("utf-8")
+
+
+def test_a_loop_hook_of_a_run_file_ends_a_loop(cli, tmp_path):
+    file = project(tmp_path / "p", loopDetection={"onLoopDetected": "mine:decide"})
+    done = cli("run", file, "--trust-folder", "--json")
+    assert done.code == 0, done.err
+    assert len(done.json["log"]["toolCallsExecuted"]) == 2
+
+
+def test_hooks_need_the_consent_of_a_person_like_tools(cli, tmp_path):
+    done = cli("run", project(tmp_path / "p", afterRun="mine:finish"), "--json")
+    assert done.code == 2
+    assert done.error["code"] == "FOLDER_NOT_TRUSTED"
+    assert "mine:finish" in done.errors[0]
+    assert not (tmp_path / "p" / ".oma").exists()
+
+
+@pytest.mark.parametrize("use", ["mine:missing", "nowhere:finish", "json:loads"])
+def test_a_hook_that_is_not_there_is_named_before_anything_runs(cli, tmp_path, use):
+    file = project(tmp_path / "p", afterRun=use)
+    done = cli("run", file, "--trust-folder", "--json")
+    assert done.code == 2
+    assert done.error["code"].startswith("PYTHON_TOOL_")
+    assert not (tmp_path / "p" / ".oma").exists()
+
+
+def test_a_hook_that_raises_fails_the_task_with_its_reason(cli, tmp_path):
+    hooks = "def prepare(before):\n    raise ValueError('not today')\n"
+    file = project(tmp_path / "p", hooks=hooks, beforeRun="mine:prepare")
+    done = cli("run", file, "--trust-folder", "--json")
+    assert done.code == 1
+    assert "not today" in done.json["status"]["message"]
+
+
+def test_check_accepts_hooks_and_imports_nothing(cli, tmp_path):
+    file = project(tmp_path / "p", hooks="raise SystemError('imported')", afterRun="mine:finish")
+    assert cli("check", file).code == 0
+
+
+def test_dev_18_a_run_file_may_call_a_limit_a_failure(cli, tmp_path):
+    assert cli("run", project(tmp_path / "p", maxTurns=2), "--json").code == 0
+    file = project(tmp_path / "q", maxTurns=2, failOn=["MAX_TURNS_REACHED"])
+    assert cli("run", file, "--json").code == 1
