@@ -9,6 +9,7 @@ from datetime import datetime
 
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken, StopReason
+from oma_desktop.engine.judging import JUDGING
 from oma_desktop.engine.launch import Prepared
 from oma_desktop.model.view import RunRef
 from oma_desktop.store.address import store_id
@@ -118,6 +119,8 @@ class EmbeddedRuns:
             run.begun[task] = self._now()
             run.agents[task] = event.agent
             self._announce()
+        elif JUDGING in task:
+            return  # of a judge: not the work of the task
         elif event.agent is not None and event.agent != run.agents.get(task, event.agent):
             return  # of an agent the task's own delegated to: another conversation
         elif event.type in BUSY_EVENTS:

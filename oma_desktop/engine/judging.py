@@ -17,6 +17,8 @@ from oma_desktop.model.team import AgentConfig
 from oma_desktop.model.verify import Dissent, VerifySpec
 from oma_desktop.model.view import Effect
 
+JUDGING: Final = ":verify:"
+"""Between the id of a task and the rest of the id a judge works under."""
 REVISE_START: Final = "The judges of your answer did not accept it."
 _VERDICT: Final[JsonObject] = {
     "type": "object",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from oma_desktop.engine.bus import EventBus, ProgressEvent
+from oma_desktop.engine.judging import JUDGING
 from oma_desktop.model.json_value import JsonObject, JsonValue
 
 _NOTABLE: Final = frozenset(
@@ -50,10 +51,8 @@ class RunLog:
             case "task_start":
                 self._titles[event.task] = event.data.get("title")
             case "model_call":
-                title, turn = (
-                    self._titles.get(event.task, _taskless(event.task)),
-                    event.data["turn"],
-                )
+                task, turn = _own_task(event.task), event.data["turn"]
+                title = self._titles.get(task, _taskless(task))
                 what = "summary before turn" if event.data.get("phase") == "summary" else "turn"
                 self.model_calls.append(f"{event.agent} | {title} | {what} {turn}")
             case "tool_start":
@@ -68,6 +67,11 @@ class RunLog:
                 self.gates.append({k: _plain(v) for k, v in event.data.items()})
             case name if name in _NOTABLE:
                 self.notable.append(_notable(event))
+
+
+def _own_task(task: str | None) -> str | None:
+    """The task itself, also for what its judges do."""
+    return None if task is None else task.partition(JUDGING)[0]
 
 
 def _taskless(task: str | None) -> str:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.judging import (
+    JUDGING,
     Vote,
     as_judge,
     judge_prompt,
@@ -113,7 +114,7 @@ class Verifier:
         job = AgentJob(
             run_id=self._state.identity.run_id,
             # not the task's own id: its calls must not share idempotency keys with the author's
-            task_id=f"{work.task['id']}:verify:{work.round}:{name}",
+            task_id=f"{work.task['id']}{JUDGING}{work.round}:{name}",
             task_title=work.task["title"],
             prompt=judge_prompt(
                 work.spec, judge=index, question=work.question, answer=work.answer.output

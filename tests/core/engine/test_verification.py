@@ -328,6 +328,12 @@ async def test_the_author_revises_in_the_same_conversation_and_its_state_goes_on
     assert texts[2] == "second"
 
 
+async def test_the_log_names_the_task_of_a_judge():
+    world = RunWorld(script=script(replies={"a::Task": [{"text": "x"}], "j::Task": [YES]}))
+    result = await world.run(spec("Task", assignee="a", verify="j"), real_runner=True)
+    assert result.log["modelCalls"] == ["a | Task | turn 0", "j | Task | turn 0"]
+
+
 async def test_a_crash_at_any_save_never_repeats_a_round_that_was_answered():
     document = script(
         replies={
