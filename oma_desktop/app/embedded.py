@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from oma_desktop.base.text import tr
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken, StopReason
+from oma_desktop.engine.coordination.coordinator import DECOMPOSE, SYNTHESIS
 from oma_desktop.engine.judging import JUDGING
 from oma_desktop.engine.launch import Prepared
+from oma_desktop.model.result import TeamRunResult
 from oma_desktop.model.view import RunRef
 from oma_desktop.store.address import store_id
 from oma_desktop.viewmodel.feed import Feed, LiveActivity, LiveRun
@@ -59,18 +62,18 @@ class EmbeddedRuns:
     def __len__(self) -> int:
         return len(self._runs)
 
-    async def play(self, prepared: Prepared, bus: EventBus) -> None:
+    async def play(self, prepared: Prepared, bus: EventBus) -> TeamRunResult:
         """Run one prepared attempt to its end and release it; errors pass through."""
         ref = RunRef(store_id(prepared.store_path), prepared.key or "")
         run = EmbeddedRun(ref, bus)
-        titles: dict[str, str] = {}
+        titles = {DECOMPOSE: tr("the plan"), SYNTHESIS: tr("the answer")}
         forget = bus.subscribe(lambda event: self._hear(run, titles, event))
         self._runs[ref] = run
         self._announce()
         if self._closing:  # asked for before the window closed, opened after
             run.token.stop(StopReason.SUSPEND)
         try:
-            await prepared.go(run.token)
+            return await prepared.go(run.token)
         finally:
             forget()
             del self._runs[ref]
@@ -115,6 +118,7 @@ class EmbeddedRuns:
         if task is None:
             return
         if event.type == "task_start":
+            run.busy.pop(DECOMPOSE, None)  # tasks run, so the plan is made
             titles[task] = str(event.data.get("title", task))
             run.begun[task] = self._now()
             run.agents[task] = event.agent

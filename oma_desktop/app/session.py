@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from oma_desktop.app.embedded import EmbeddedRuns
+from oma_desktop.app.outcomes import notice_of
 from oma_desktop.app.pictures import Pictures
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
@@ -164,7 +165,9 @@ class Session:
         bus = self._bus()
         prepared = await self._launcher.new_run(origin, bus=bus)
         self._watch(str(prepared.store_path))
-        await self._runs.play(prepared, bus)
+        notice = notice_of(await self._runs.play(prepared, bus))
+        if notice is not None:
+            self._feed.notice.emit(notice)
 
     async def _sample(self, folder: Path | None) -> None:
         place, origin = await self._lanes.work(unpack_sample, folder)
@@ -213,6 +216,8 @@ class Session:
         return bus
 
     def _on_event(self, event: ProgressEvent) -> None:
+        if event.data.get("phase") == "decomposition":
+            self._feed.notice.emit(Notice("info", "PLAN_BEING_MADE", {"goal": event.data["goal"]}))
         kind = event.data.get("kind") or event.data.get("code")
         if event.type == "error" and kind == "checkpoint_save_failed":
             code = event.data.get("code")

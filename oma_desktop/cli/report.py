@@ -11,6 +11,8 @@ from oma_desktop.base.text import N_, tr
 from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.engine.attempt_run import RUN_END_NOT_SAVED
 from oma_desktop.engine.bus import ProgressEvent
+from oma_desktop.engine.coordination.coordinator import SYNTHESIS
+from oma_desktop.engine.coordination.single import TASK_ID
 from oma_desktop.engine.freezing import Freezing
 from oma_desktop.engine.launch import Prepared
 from oma_desktop.model.json_value import JsonObject
@@ -80,10 +82,22 @@ def print_result(result: TeamRunResult, document: JsonObject, output: Output) ->
     )
     if why:
         output.line(why)
+    _print_answer(result, output)
     for request in result.pending_approvals:
         output.line(
             tr("waiting for a decision: {scope} {id}", scope=request["scope"], id=request["id"])
         )
+
+
+def _print_answer(result: TeamRunResult, output: Output) -> None:
+    """Print the closing answer of a goal as it is, and where it came from if nothing was saved."""
+    if result.final_answer is None:
+        return
+    output.line()
+    for line in result.final_answer.splitlines():
+        output.line(line)
+    if [task["id"] for task in result.tasks] == [TASK_ID]:
+        output.note(tr("One agent took the goal as it is; nothing was saved."))
 
 
 def task_word(status: str) -> str:
@@ -105,7 +119,8 @@ def _why(result: TeamRunResult) -> str:
         said = result.error_info.message or result.error_info.code
     if said is None:
         return ""
-    return sentence_of(said, {}) if said in catalogue() else said
+    facts = {"error": result.error_info.message if result.error_info else said}
+    return sentence_of(said, facts) if said in catalogue() else said
 
 
 class Progress:
@@ -125,6 +140,10 @@ class Progress:
 
     def _line(self, event: ProgressEvent, task: str) -> str:
         match event.type:
+            case "agent_start" if event.data.get("phase") == "decomposition":
+                return tr("plan    the coordinator divides the goal")
+            case "model_call" if event.task == SYNTHESIS and event.data.get("turn") == 0:
+                return tr("answer  the coordinator sums up")
             case "task_start":
                 return tr("start   {task}  [{agent}]", task=task, agent=event.agent or "-")
             case "task_complete":

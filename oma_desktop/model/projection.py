@@ -37,7 +37,7 @@ from oma_desktop.model.lenient import (
     texts_at,
     whole_at,
 )
-from oma_desktop.model.own_facts import own_facts
+from oma_desktop.model.own_facts import answer_of, own_facts
 from oma_desktop.model.preview import first_line, utf8_size
 from oma_desktop.model.problem import problem_of
 from oma_desktop.model.run_facts import RunFacts, agent_of, gather, run_id_of
@@ -59,6 +59,7 @@ LIVE_OWNERS: Final = frozenset({OwnerKind.THIS_APP, OwnerKind.OTHER_PROCESS})
 DECIDERS: Final = frozenset({"approve", "reject", "review", "reviewer"})
 """Last words of what a lock calls its owner when it is held only to write a decision."""
 _CLOCK_SLACK: Final = timedelta(minutes=1)
+_ANSWER_LIMIT: Final = 4000
 
 
 def project_store(
@@ -190,6 +191,7 @@ def _run(
         version=whole_at(snapshot, "version"),
         mode=text_at(snapshot, "mode"),
         goal=maybe_text_at(snapshot, "goal"),
+        answer=_answer(loaded.document),
         attempt=whole_at(object_at(snapshot, "identity"), "attempt") or 1,
         saved_at=saved_at,
         started_at=min(starts, default=None),
@@ -216,6 +218,11 @@ def _unreadable(loaded: Loaded) -> RunView:
         saved_at=moment_at(document, "createdAt"),
         problems=loaded.problems,
     )
+
+
+def _answer(snapshot: JsonObject) -> str:
+    answer = answer_of(own_facts(snapshot)) or ""
+    return answer if len(answer) <= _ANSWER_LIMIT else f"{answer[:_ANSWER_LIMIT]}\u2026"
 
 
 def _oddities(facts: RunFacts, saved_at: datetime | None, now: datetime) -> Iterator[Problem]:

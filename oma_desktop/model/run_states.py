@@ -11,6 +11,7 @@ from typing import Final
 
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.lenient import text_at
+from oma_desktop.model.own_facts import answer_of, own_facts
 from oma_desktop.model.run_facts import ACTIVE, RunFacts
 from oma_desktop.model.view import OwnerKind, RunState, TaskState
 
@@ -88,7 +89,7 @@ def run_state(facts: RunFacts, owner: OwnerKind) -> RunState:
         return RunState.REJECTED
     if _is_held(facts):
         return RunState.SUSPENDED
-    if not _has_work(facts):
+    if not _has_work(facts) and not _owes_answer(facts):
         return _finished(facts)
     if owner is OwnerKind.NO_WRITER:
         return RunState.INTERRUPTED
@@ -98,7 +99,17 @@ def run_state(facts: RunFacts, owner: OwnerKind) -> RunState:
 
 def has_work(facts: RunFacts) -> bool:
     """Whether a living writer could have something to do here: unfinished, and no end on record."""
-    return facts.end is None and (_has_work(facts) or not facts.tasks)
+    return facts.end is None and (_has_work(facts) or not facts.tasks or _owes_answer(facts))
+
+
+def _owes_answer(facts: RunFacts) -> bool:
+    """Whether a run of a goal died before its closing answer.
+
+    Known of runs of this program only: the peer records nothing of its answer (golden e2, e3).
+    """
+    own = own_facts(facts.snapshot)
+    of_goal = text_at(facts.snapshot, "mode") == "runTeam" and "goal" in facts.snapshot
+    return of_goal and "usage" in own and answer_of(own) is None and not facts.rejected
 
 
 def _works(facts: RunFacts) -> bool:

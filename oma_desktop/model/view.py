@@ -223,6 +223,8 @@ class RunView:
     version: int = 0
     mode: str = ""
     goal: str | None = None
+    answer: str = ""
+    """The beginning of the coordinator's closing answer, where this program wrote it."""
     attempt: int = 1
     saved_at: datetime | None = None
     started_at: datetime | None = None

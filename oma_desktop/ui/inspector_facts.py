@@ -56,6 +56,8 @@ def run_facts(row: RunRow, run: RunView, store: StoreView, *, now: datetime) -> 
         facts.append(Fact(tr("Plan"), tr("revision {n}", n=run.plan_revision)))
     if run.goal:
         facts.append(Fact(tr("Goal"), run.goal))
+    if run.answer:
+        facts.append(Fact(tr("Answer"), run.answer))
     facts += [
         Fact(tr("Run id"), run.run_id or NONE),
         Fact(

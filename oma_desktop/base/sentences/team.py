@@ -38,19 +38,30 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Start it again."),
     ),
     "COORDINATOR_DECOMPOSITION_FAILED": Sentence(
-        N_("The coordinator could not divide the goal into tasks."),
+        N_("The coordinator could not divide the goal into tasks: {error}"),
         _NO_TASK_RAN,
         N_("Look at what its model answered, then start again."),
     ),
     "COORDINATOR_PLAN_INVALID": Sentence(
-        N_("The coordinator's plan cannot be used, even after it was asked to correct it."),
+        N_("The coordinator's plan cannot be used, even corrected: {error}"),
         _NO_TASK_RAN,
         N_("Word the goal more clearly, or use a stronger model for the coordinator."),
     ),
     "INVALID_ASSIGNEE": Sentence(
-        N_("The coordinator's plan gives tasks to agents the team does not have."),
+        N_("The coordinator's plan gives tasks to agents the team does not have: {error}"),
         _NO_TASK_RAN,
         N_("Start again, or allow other names with strictAssignees false."),
+    ),
+    "PLAN_BEING_MADE": Sentence(
+        N_("The coordinator makes a plan for: {goal}"),
+        hint=N_("The run appears as soon as there is one."),
+    ),
+    "GOAL_ANSWERED": Sentence(
+        N_("One agent answered: {answer}"),
+        N_("A simple goal needs no plan; nothing was saved."),
+    ),
+    "GOAL_NOT_REACHED": Sentence(
+        N_("The goal was not reached: {error}"), _NO_TASK_RAN, N_("Start it again.")
     ),
     "COORDINATOR_MISSING": Sentence(
         N_("There is no coordinator to write the answer."),

@@ -7,7 +7,10 @@ import pytest
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.model.errors import InvalidInput, PlanRejected
 from oma_desktop.model.result_document import result_document
+from oma_desktop.model.run_facts import gather
+from oma_desktop.model.run_states import run_state
 from oma_desktop.model.runfile import Coordinator
+from oma_desktop.model.view import OwnerKind, RunState
 from tests.core.engine.coordination.team_scripts import GOAL, PLAN, plan, script, turn
 from tests.core.engine.run_world import RunWorld, statuses
 
@@ -428,3 +431,14 @@ async def test_workers_are_told_of_goal_and_team_only_when_asked_for(reveal):
         first = [e["conversationMessages"][0]["content"][0]["text"] for e in entries]
         assert first
         assert all((GOAL in text and "- clerk: Counts money." in text) == reveal for text in first)
+
+
+async def test_a_run_that_died_before_its_answer_reads_interrupted():
+    world = RunWorld(script=script())
+    await world.run_team(GOAL)
+    seen = [state_of(s) for s in world.store.saved[-2:]]
+    assert seen == [RunState.INTERRUPTED, RunState.OK]
+
+
+def state_of(snapshot):
+    return run_state(gather(snapshot, {}, live=False), OwnerKind.NO_WRITER)

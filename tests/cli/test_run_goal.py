@@ -1,0 +1,224 @@
+"""A run file with a goal, from the command line: plan, gate, answer, kills (engine.md 4, 5)."""
+
+import json
+import signal
+
+import pytest
+
+from tests.cli.conftest import finish
+from tests.cli.files import write
+from tests.cli.test_processes import until
+
+GOAL = "First look at the market, then write the text"
+PLAN = [
+    {"title": "Look", "description": "Look at the market.", "assignee": "analyst"},
+    {"title": "Write", "description": "Write it.", "assignee": "writer", "dependsOn": ["Look"]},
+]
+AGENTS = [{"name": "analyst"}, {"name": "writer"}]
+
+
+def replies(plan=PLAN, *, plan_ms=0, answer_ms=0, **other):
+    """Scripted replies; the delays hold the coordinator up."""
+    return {
+        "@decompose": [{"text": json.dumps(plan), "delayMs": plan_ms}],
+        "@synthesis": [{"text": "Line one.\nLine two.", "delayMs": answer_ms}],
+        "Look": [{"text": "A market."}],
+        "Write": [{"text": "A text."}],
+        "@other": [{"text": "Just so."}],
+        **other,
+    }
+
+
+@pytest.fixture
+def goal_run(tmp_path):
+    """Write a run file whose agents play a script; returns the arguments of `run`."""
+
+    def made(goal=GOAL, *, said=None, **more):
+        document = {
+            "goal": goal,
+            "team": {"name": "desk", "agents": [{**a, "provider": "play"} for a in AGENTS]},
+            "providers": {"play": {"type": "scripted", "script": "script.json"}},
+            **more,
+        }
+        write(tmp_path, goal=document, script={"agents": AGENTS, "replies": said or replies()})
+        return (tmp_path / "goal.json", "--store", tmp_path / "store.json", "--run-id", "r")
+
+    return made
+
+
+def calls(document):
+    return document["log"]["modelCalls"]
+
+
+def test_a_goal_is_reached(cli, goal_run):
+    done = cli("run", *goal_run())
+    assert done.code == 0
+    assert done.out.endswith("finished\n\nLine one.\nLine two.\n")
+    said = done.err.splitlines()
+    assert "plan    the coordinator divides the goal" in said
+    assert said[-1] == "answer  the coordinator sums up"
+
+
+def test_the_document_holds_the_answer(cli, goal_run, tmp_path):
+    document = cli("run", *goal_run(), "--json").json
+    assert document["finalAnswer"] == "Line one.\nLine two."
+    assert document["goal"] == GOAL
+    assert document["routingDecision"]["mode"] == "team"
+    assert document["coordinatorOutput"].startswith(json.dumps(PLAN))
+    assert calls(document) == [
+        "coordinator | @decompose | turn 0",
+        "analyst | Look | turn 0",
+        "writer | Write | turn 0",
+        "coordinator | @synthesis | turn 0",
+    ]
+    again = cli("restore", "--store", tmp_path / "store.json", "--json").json
+    assert again["finalAnswer"] == "Line one.\nLine two."
+    assert calls(again) == []
+
+
+def test_a_script_takes_the_place_of_every_model(cli, goal_run, tmp_path):
+    arguments = goal_run(providers={})
+    done = cli("run", *arguments, "--script", tmp_path / "script.json", "--json")
+    assert done.json["finalAnswer"] == "Line one.\nLine two."
+
+
+def test_a_plan_waits_for_a_person_and_runs_when_it_is_approved(cli, goal_run, tmp_path):
+    arguments = goal_run(approvals={"plan": True})
+    store = tmp_path / "store.json"
+    waiting = cli("run", *arguments, "--json")
+    assert waiting.code == 3
+    (request,) = waiting.json["pendingApprovals"]
+    assert request["scope"] == "plan"
+    assert cli("restore", "--store", store).code == 3
+    hash_ = request["requestHash"]
+    approved = cli("approve", store, request["id"], "--hash", hash_, "--reviewer", "ann")
+    assert approved.code == 0
+    done = cli("restore", "--store", store, "--json")
+    assert done.code == 0
+    assert done.json["finalAnswer"] == "Line one.\nLine two."
+    assert done.json["identity"]["attempt"] == 2
+    assert "coordinator | @decompose | turn 0" not in calls(done.json)
+
+
+def test_a_rejected_plan_never_runs(cli, goal_run, tmp_path):
+    store = tmp_path / "store.json"
+    (request,) = cli("run", *goal_run(approvals={"plan": True}), "--json").json["pendingApprovals"]
+    cli("reject", store, request["id"], "--hash", request["requestHash"], "--reviewer", "ann")
+    for _ in range(2):
+        done = cli("restore", "--store", store, "--json")
+        assert done.code == 1
+        assert done.json["status"]["code"] == "rejected"
+        assert {t["status"] for t in done.json["tasks"]} == {"skipped"}
+        assert calls(done.json) == []
+
+
+def test_a_plan_nobody_may_carry_out_is_not_saved(cli, goal_run, tmp_path):
+    done = cli("run", *goal_run(approvals={"plan": "deny"}))
+    assert done.code == 1
+    assert "rejected" in done.out
+    assert not (tmp_path / "store.json").exists()
+
+
+def test_a_simple_goal_is_answered_by_one_agent(cli, goal_run, tmp_path):
+    done = cli("run", *goal_run("What is a market?"))
+    assert done.code == 0
+    assert done.out.endswith("\n\nJust so.\n")
+    assert "One agent took the goal as it is; nothing was saved." in done.err
+    assert list(tmp_path.glob("store*")) == []
+
+
+def test_whoever_wants_to_see_the_plan_gets_one_for_a_simple_goal_too(cli, goal_run):
+    done = cli("run", *goal_run("What is a market?", approvals={"plan": True}))
+    assert done.code == 3
+
+
+def test_a_plan_that_is_no_good_is_told_with_its_faults(cli, goal_run, tmp_path):
+    plan = [{"title": "X", "description": "y", "assignee": "nobody"}]
+    done = cli("run", *goal_run(said=replies(plan)))
+    assert done.code == 1
+    assert 'there is no agent "nobody"' in done.out
+    assert not (tmp_path / "store.json").exists()
+
+
+def test_settings_of_the_coordinator_count(cli, goal_run):
+    coordinator = {"provider": "other", "instructions": "Be brief."}
+    providers = {
+        "play": {"type": "scripted", "script": "script.json"},
+        "other": {"type": "scripted", "script": "other.json"},
+    }
+    arguments = goal_run(coordinator=coordinator, providers=providers)
+    folder = arguments[0].parent
+    other = replies(**{"@synthesis": [{"text": "From the other one."}]})
+    write(folder, other={"agents": AGENTS, "replies": other})
+    done = cli("run", *arguments, "--json")
+    assert done.json["finalAnswer"] == "From the other one."
+
+
+def test_a_missing_key_of_the_coordinator_is_found_before_anything_runs(cli, goal_run, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    done = cli("run", *goal_run(coordinator={"provider": "openai", "model": "m"}), "--json")
+    assert done.code == 2
+    assert done.error["code"] == "LLM_KEY_MISSING"
+    assert "coordinator" in done.error["message"]
+
+
+def test_a_restore_that_cannot_sum_up_keeps_the_results(cli, goal_run, tmp_path):
+    said = replies(**{"@synthesis": [{"error": {"message": "down", "status": 400}}]})
+    failed = cli("run", *goal_run(said=said), "--json")
+    assert failed.code == 1
+    assert failed.json["finalAnswer"] is None
+    goal_run()
+    done = cli("restore", "--store", tmp_path / "store.json", "--json")
+    assert done.code == 0
+    assert done.json["finalAnswer"] == "Line one.\nLine two."
+    assert calls(done.json) == ["coordinator | @synthesis | turn 0"]
+
+
+def test_unknown_ways_of_routing_are_refused(cli, goal_run):
+    arguments = goal_run(orchestrator={"executionRouting": {"strategy": "hybrid"}})
+    done = cli("run", *arguments, "--json")
+    assert (done.code, done.error["code"]) == (2, "RUNFILE_NEEDS_HYBRID_ROUTING")
+
+
+# ---------------------------------------------------------------------- real processes
+
+
+def test_a_kill_while_the_plan_is_made_leaves_nothing_and_the_run_starts_again(
+    processes, cli, goal_run, tmp_path
+):
+    arguments = goal_run(said=replies(plan_ms=60_000))
+    process = processes("run", *arguments)
+    until(process, "divides the goal")
+    process.kill()
+    process.wait()
+    assert not (tmp_path / "store.json").exists()
+    goal_run()
+    done = cli("run", *arguments, "--json")
+    assert done.code == 0
+    assert done.json["finalAnswer"] == "Line one.\nLine two."
+
+
+def test_a_kill_during_the_answer_costs_the_answer_only(processes, cli, goal_run, tmp_path):
+    arguments = goal_run(said=replies(answer_ms=60_000))
+    process = processes("run", *arguments)
+    until(process, "sums up")
+    process.kill()
+    process.wait()
+    goal_run()
+    done = cli("restore", "--store", tmp_path / "store.json", "--json")
+    assert done.code == 0
+    assert calls(done.json) == ["coordinator | @synthesis | turn 0"]
+    assert done.json["finalAnswer"] == "Line one.\nLine two."
+
+
+def test_a_second_signal_while_planning_stops_and_says_that_nothing_is_saved(
+    processes, goal_run, tmp_path
+):
+    process = processes("run", *goal_run(said=replies(plan_ms=60_000)))
+    until(process, "divides the goal")
+    process.send_signal(signal.SIGINT)
+    until(process, "Suspending")
+    process.send_signal(signal.SIGINT)
+    done = finish(process)
+    assert done.code == 130
+    assert not (tmp_path / "store.json").exists()
