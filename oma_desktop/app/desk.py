@@ -16,6 +16,7 @@ from oma_desktop.store.origin import Origin
 from oma_desktop.ui.approval_review import ReviewWindow
 from oma_desktop.ui.ask import ask
 from oma_desktop.ui.resume_dialog import ResumeDialog
+from oma_desktop.ui.start_dialog import StartDialog
 from oma_desktop.viewmodel.approvals import Inbox, RequestKey
 from oma_desktop.viewmodel.commands import Commands
 from oma_desktop.viewmodel.feed import Feed
@@ -23,12 +24,14 @@ from oma_desktop.viewmodel.offload import Offload, at_once
 from oma_desktop.viewmodel.resume import ResumeModel
 from oma_desktop.viewmodel.review import Docket, Reviewer
 from oma_desktop.viewmodel.review_model import Notes, ReviewModel, SessionNotes
+from oma_desktop.viewmodel.start_offer import StartOffer
 
 
 class Desk(QObject):
     """Opens at most one review per request and one resume dialog per run.
 
-    Nothing here opens by itself: every window answers a click (ux.md C7, case s36).
+    Nothing here opens by itself: every window answers a click, or the command that opened the
+    program on a run file (ux.md C7, case s36).
     """
 
     def __init__(
@@ -117,6 +120,10 @@ class Desk(QObject):
             return None
         is_script = await asyncio.to_thread(_looks_like_script, chosen[0])
         return Origin(script=chosen[0]) if is_script else Origin(run_file=chosen[0])
+
+    async def confirm_start(self, offer: StartOffer) -> bool:
+        """Ask whether a run file named at the start shall run; whatever is no click is a no."""
+        return await ask(StartDialog(offer, self._window)) == QFileDialog.DialogCode.Accepted
 
     def close(self) -> None:
         """Close every window of the desk; an open question ends without a decision."""

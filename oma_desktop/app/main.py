@@ -154,9 +154,9 @@ class _Program:
         if self._what.sample_folder is not None:
             session.play_sample_in(self._what.sample_folder)
             return
-        paths = [*watch, *self._what.paths]
-        if paths:
-            session.open_paths(paths)
+        if watch:
+            session.open_paths(list(watch))
+        session.open_given(self._what.paths)
 
     def _quit_later(self, window: MainWindow) -> QTimer | None:
         if self._what.quit_after_s is None:

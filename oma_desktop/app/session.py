@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Final
 
+from oma_desktop.app.arrivals import Arrival, beside, offer_of, what_is
 from oma_desktop.app.embedded import EmbeddedRuns
 from oma_desktop.app.outcomes import notice_of
 from oma_desktop.app.pictures import Pictures
@@ -38,12 +39,15 @@ from oma_desktop.store.ledger import ApprovalLedger
 from oma_desktop.store.origin import Origin, read_origin
 from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
 from oma_desktop.viewmodel.feed import DecisionOutcome, Feed, Notice
+from oma_desktop.viewmodel.start_offer import StartOffer
 
 SUSPEND_S: Final = 5.0
 APP: Final = "oma-desktop"
 
 ChooseFiles = Callable[[RunRef], Awaitable[Origin | None]]
 """Asks the operator which files belong to a run that does not say; None: not now."""
+ConfirmStart = Callable[[StartOffer], Awaitable[bool]]
+"""Asks the operator whether a run file given at the start shall run; silence is a no."""
 
 
 class Session:
@@ -57,6 +61,7 @@ class Session:
         supervisor: Supervisor,
         lanes: Lanes,
         choose_files: ChooseFiles,
+        confirm_start: ConfirmStart,
         on_watched: Callable[[tuple[str, ...]], None],
         speed: float = 1.0,
     ) -> None:
@@ -65,6 +70,7 @@ class Session:
         self._supervisor = supervisor
         self._lanes = lanes
         self._choose_files = choose_files
+        self._confirm_start = confirm_start
         self._on_watched = on_watched
         self._watched: list[str] = []
         self._speed = speed
@@ -98,6 +104,14 @@ class Session:
                 self._watch(_watched(path))
             except InvalidInput as error:
                 self._feed.notice.emit(Notice("error", error.code, error.facts))
+
+    def open_given(self, paths: list[str]) -> None:
+        """Take paths of the command line (product.md 5): run files are offered, the rest watched."""
+        for path in paths:
+            if is_database(path):
+                self.open_paths([path])
+            else:
+                self._spawn(self._arrive(Path(path)), ("arrive", path))
 
     def forget_path(self, path: str) -> None:
         """Stop watching; nothing on disk changes."""
@@ -168,6 +182,21 @@ class Session:
         notice = notice_of(await self._runs.play(prepared, bus))
         if notice is not None:
             self._feed.notice.emit(notice)
+
+    async def _arrive(self, path: Path) -> None:
+        match await self._lanes.work(what_is, path):
+            case Arrival.WATCH:
+                self.open_paths([str(path)])
+            case Arrival.START:
+                offer = await self._lanes.work(offer_of, path)
+                if await self._confirm_start(offer):
+                    self.start_run(str(path))
+            case Arrival.JOURNAL:
+                store = await self._lanes.work(beside, path)
+                if store is not None:
+                    self.open_paths([str(store)])
+                code = "JOURNAL_NOT_SHOWN" if store is None else "JOURNAL_NOT_SHOWN_STORE_OPENED"
+                self._feed.notice.emit(Notice("info", code, {"path": str(path)}))
 
     async def _sample(self, folder: Path | None) -> None:
         place, origin = await self._lanes.work(unpack_sample, folder)

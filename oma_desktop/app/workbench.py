@@ -21,6 +21,7 @@ from oma_desktop.ui.outline_view import OutlineView
 from oma_desktop.viewmodel.approvals import Inbox
 from oma_desktop.viewmodel.feed import Feed, Notice
 from oma_desktop.viewmodel.selection import Selection
+from oma_desktop.viewmodel.start_offer import StartOffer
 
 
 class Workbench:
@@ -44,6 +45,7 @@ class Workbench:
             supervisor=supervisor,
             lanes=lanes,
             choose_files=self._choose_files,
+            confirm_start=self._confirm_start,
             on_watched=self._on_watched,
             speed=speed,
         )
@@ -112,6 +114,9 @@ class Workbench:
 
     async def _choose_files(self, run: RunRef) -> Origin | None:
         return await self.desk.choose_files(run)
+
+    async def _confirm_start(self, offer: StartOffer) -> bool:
+        return await self.desk.confirm_start(offer)
 
     async def close(self) -> int:
         """Refuse commands, suspend runs, stop watching, close windows; return runs left behind."""

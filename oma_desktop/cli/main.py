@@ -65,8 +65,8 @@ def build_parser(wanted: str | None = None) -> argparse.ArgumentParser:
         prog="oma-desktop",
         description=tr("Supervise, steer and resume long multi-agent runs."),
         epilog=tr(
-            "Without a command the window opens; paths are store files, folders or addresses of "
-            "databases."
+            "Without a command the window opens; paths are store files, run files, folders or "
+            "addresses of databases."
         ),
         allow_abbrev=False,
     )
@@ -153,6 +153,8 @@ def _place(path: str) -> str:
         return str(parse_address(path))
     if not Path(path).exists():
         raise _nothing_there(path)
+    if not (Path(path).is_file() or Path(path).is_dir()):
+        raise InvalidInput("FILE_NOT_REGULAR", path=path)
     return path
 
 

@@ -11,6 +11,16 @@ SENTENCES = {
         N_("Another process owns this store, so nothing was recorded."),
         hint=N_("Close that process, or decide there. A store has one writer."),
     ),
+    "JOURNAL_NOT_SHOWN": Sentence(
+        N_("{path} is a journal; the window cannot show yet what it tells over time."),
+        hint=N_("Open the checkpoint of its run instead."),
+    ),
+    "JOURNAL_NOT_SHOWN_STORE_OPENED": Sentence(
+        N_(
+            "{path} is a journal; what it tells over time cannot be shown yet, so the checkpoint "
+            "beside it was opened."
+        ),
+    ),
     "CHECKPOINT_SAVE_FAILED": Sentence(
         N_("A checkpoint could not be saved: {error}"),
         N_("The run goes on. What happened since the last save would be lost in a crash."),
