@@ -106,7 +106,7 @@ class Session:
                 self._feed.notice.emit(Notice("error", error.code, error.facts))
 
     def open_given(self, paths: list[str]) -> None:
-        """Take paths of the command line (product.md 5): run files are offered, the rest watched."""
+        """Take the paths of the command line: run files are offered, the rest is watched."""
         for path in paths:
             if is_database(path):
                 self.open_paths([path])
