@@ -118,12 +118,18 @@ def _plan_revisions(state: RunState) -> tuple[JsonObject, ...]:
 
 
 def task_results(state: RunState) -> dict[str, JsonObject]:
-    """One JSON AgentRunResult per task that has one, in queue order."""
+    """One JSON AgentRunResult per task that has one, in queue order.
+
+    Tasks judged in this attempt have `verification` beside; files keep it in shared memory only.
+    """
     found: dict[str, JsonObject] = {}
     for task in state.queue:
         task_id = task["id"]
         if task_id in state.completed:
             found[task_id] = with_result(state.completed[task_id], task)["agentResult"]
+            if task_id in state.verdicts:
+                verdict = state.verdicts[task_id].to_json()
+                found[task_id] = {**found[task_id], "verification": verdict}
         elif task_id in state.outcomes:
             found[task_id] = state.outcomes[task_id].to_json()
     return found

@@ -24,7 +24,7 @@ from oma_desktop.model.checkpoint import (
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.message import TokenUsage
 from oma_desktop.model.result import AgentRunResult, RunIdentity
-from oma_desktop.model.verify import VerifySpec
+from oma_desktop.model.verify import Verification, VerifySpec
 
 Parked: TypeAlias = Literal["approval", "stopped"]
 
@@ -44,7 +44,8 @@ class RunState:
     `unsure` names open calls (task id, call id) that may have started and left no result; a clean
     suspension must not hide them (formats.md 2.12).
     `outcomes` are results of this attempt that are not `completed`. `verify` says by task id
-    who judges its answer (DEV-23); `team_context` is what prompts tell of the team (engine.md 2.9).
+    who judges its answer (DEV-23), `verdicts` what came of it in this attempt; `team_context` is
+    what prompts tell of the team (engine.md 2.9).
     """
 
     mode: RunMode
@@ -80,6 +81,7 @@ class RunState:
     total_retries: int = 0
     run_masked: frozenset[str] | None = frozenset()
     verify: dict[str, VerifySpec] = field(default_factory=dict)
+    verdicts: dict[str, Verification] = field(default_factory=dict)
     team_context: str | None = None
 
     def put_entry(self, task_id: str, entry: InFlightEntry) -> None:

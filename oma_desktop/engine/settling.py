@@ -55,6 +55,8 @@ class Settling:
         await self._remember(task, result)
         self._leave_flight(task_id, own)
         state.completed[task_id] = completed_result(task, result)
+        if result.verification is not None:
+            state.verdicts[task_id] = result.verification
         state.warnings += result.warnings
         ready = state.queue.complete_task(task_id, result.output)
         await self._attempt.save("task_completed")

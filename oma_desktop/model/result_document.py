@@ -104,6 +104,7 @@ def _task_result(task_id: str, result: JsonObject) -> JsonObject:
     }
     if "errorInfo" in result:
         doc["errorInfo"] = result["errorInfo"]
-    if "structured" in result:
-        doc["structured"] = result["structured"]
+    for key in ("structured", "verification"):
+        if key in result:
+            doc[key] = result[key]
     return doc

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.judging import REVISE_START
@@ -13,6 +15,7 @@ from oma_desktop.engine.tools.registry import ToolOutput, ToolSpec
 from oma_desktop.model.document_text import read_document
 from oma_desktop.model.errors import InvalidInput, PlanRejected
 from oma_desktop.model.result import AgentRunResult
+from oma_desktop.model.result_document import result_document
 from oma_desktop.model.runfile_reading import look_at_run_file
 from oma_desktop.model.team import AgentConfig
 from oma_desktop.model.view import Effect
@@ -67,6 +70,8 @@ async def test_an_accepted_answer_counts_and_the_verdict_is_noted():
     world, result = await judged(bench, ["j"])
     assert statuses(result) == {"Task": "completed"}
     assert verdict_row(world) == [{"verdict": "accepted", "rounds": 1, "dissent": []}]
+    [row] = result_document(result)["taskResults"]
+    assert row["verification"] == verdict_row(world)[0]
     task = result.tasks[0]
     keys = [e["key"] for e in world.snapshot()["sharedMemory"]["entries"]]
     assert keys == [f"a/task:{task['id']}:result", f"a/task:{task['id']}:verdict"]
@@ -376,6 +381,60 @@ async def test_a_revision_may_use_tools_and_wait_for_a_person_like_any_turn():
     [found] = result.task_results.values()
     assert found["output"] == "paid"
     assert result.status.code == "ok"
+
+
+by_operator = st.sampled_from([StopReason.SUSPEND, StopReason.CANCEL])
+votes = st.lists(st.booleans(), min_size=3, max_size=3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    first=votes,
+    second=votes,
+    stops=st.lists(st.tuples(st.integers(0, 60), by_operator), max_size=3),
+)
+async def test_stopped_at_any_moments_it_ends_as_if_it_had_run_through(first, second, stops):
+    """Two judges, up to three rounds; suspended or cancelled at random events, then restored."""
+    document = script(
+        replies={
+            "a::Task": [{"text": t} for t in ("first", "second", "third")],
+            "j::Task": {"attempts": [[YES if v else NO] for v in first]},
+            "k::Task": {"attempts": [[YES if v else NO] for v in second]},
+        }
+    )
+    document["agents"].append({"name": "k"})
+    wish = {"judges": ["j", "k"], "quorum": 2, "maxRounds": 3}
+    tasks = [spec("Task", assignee="a", verify=wish)]
+    whole = await RunWorld(script=document).run(*tasks, real_runner=True)
+    [expected] = whole.task_results.values()
+    world = RunWorld(script=document)
+    for n, (at, reason) in enumerate(stops):
+        forget = _stop_at(world, at, reason)
+        act = world.run(*tasks, real_runner=True) if n == 0 else world.restore(real_runner=True)
+        await act
+        forget()
+    if stops:
+        result = await world.restore(real_runner=True)
+    else:
+        result = await world.run(*tasks, real_runner=True)
+    [found] = result.task_results.values()
+    assert statuses(result) == {"Task": "completed"}
+    assert found["output"] == expected["output"]
+    assert found["messages"] == expected["messages"]
+    spent = [d["omaDesktop"]["usage"]["input_tokens"] for d in world.store.saved]
+    assert spent == sorted(spent)
+    assert result.total_usage["input_tokens"] >= whole.total_usage["input_tokens"]
+
+
+def _stop_at(world, at, reason):
+    heard = []
+
+    def listen(event):
+        heard.append(event.type)
+        if len(heard) == at + 1:
+            world.token.stop(reason)
+
+    return world.bus.subscribe(listen)
 
 
 # --- refusals ------------------------------------------------------------------------------------
