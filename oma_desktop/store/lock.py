@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from oma_desktop.model.errors import Locked
-from oma_desktop.store.atomic import PRIVATE_MODE, write_all, write_failed
+from oma_desktop.model.errors import Locked, WriteFailed
+from oma_desktop.store.atomic import PRIVATE_MODE, resolve, write_all, write_failed
 from oma_desktop.store.file_calls import FileCalls
 from oma_desktop.store.lock_file import (
     FOREIGN_HEARTBEAT_S,
@@ -41,6 +41,7 @@ class WriterLock:
         self, store_path: Path, *, app: str, clock: WallClock, host: str | None = None
     ) -> None:
         self.path = lock_path(store_path)
+        self._store = resolve(store_path)
         self.replaced: LockOwner | None = None
         """The dead owner this lock was taken over from, for a notice."""
         self._app = app
@@ -65,8 +66,8 @@ class WriterLock:
         """Take the lock, over from a dead owner if need be (then `replaced` names it).
 
         `force` takes over an unreadable lock file, never one of a living owner.
-        Raises Locked: LOCK_HELD (facts `pid`, `host`, `app`, `since`, `path`) or LOCK_UNREADABLE;
-        WriteFailed when the folder cannot be written.
+        Raises Locked: LOCK_HELD (facts `pid`, `host`, `app`, `since`, `path`), LOCK_UNREADABLE or
+        LOCK_NOT_A_FILE; WriteFailed, which names the store, when the folder cannot be written.
         """
         with self._guard:
             if self._owner is not None:
@@ -75,10 +76,12 @@ class WriterLock:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._acquire(force=force)
             except OSError as error:
-                raise write_failed(error, self.path) from error
+                raise self._failed(error) from error
 
     def _acquire(self, *, force: bool) -> None:
         state = self._look()
+        if state.kind is LockKind.UNREADABLE and self.path.is_dir():
+            raise Locked("LOCK_NOT_A_FILE", path=str(self.path))  # no force takes that over
         for _ in range(_ATTEMPTS):
             if state.kind is LockKind.LIVE or (state.kind is LockKind.UNREADABLE and not force):
                 break
@@ -182,7 +185,7 @@ class WriterLock:
             except FileNotFoundError:
                 there = None
             except OSError as error:
-                raise write_failed(error, self.path) from error
+                raise self._failed(error) from error
             if there is None or (there.st_ino, there.st_dev) != (mine.st_ino, mine.st_dev):
                 raise Locked("LOCK_LOST", path=str(self.path))
 
@@ -206,8 +209,12 @@ class WriterLock:
                 os.lseek(self._fd, 0, os.SEEK_SET)
                 write_all(self._fd, memoryview(owner.encode()))
             except OSError as error:
-                raise write_failed(error, self.path) from error
+                raise self._failed(error) from error
             self._owner = owner
+
+    def _failed(self, error: OSError) -> WriteFailed:
+        """Name the store: the lock is a file nobody asked for."""
+        return write_failed(error, self._store)
 
     def release(self) -> bool:
         """Give the lock back; False when it was no longer ours or the file could not be removed."""

@@ -102,7 +102,9 @@ def read_lock(path: Path, *, clock: WallClock, host: str | None = None) -> LockS
         try:
             owner = _read(path)
         except (FileNotFoundError, NotADirectoryError):
-            return LockState(path, LockKind.FREE)
+            if not path.is_symlink():
+                return LockState(path, LockKind.FREE)
+            owner = None  # a link to nothing: not free, its name is taken
         except OSError:
             owner = None
         if owner is not None:

@@ -87,6 +87,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Nothing was changed."),
         N_("If no other program uses the store, take the lock over with --force-lock."),
     ),
+    "LOCK_NOT_A_FILE": Sentence(
+        N_("The place of this store's lock is taken by a folder: {path}."),
+        N_("Nothing was changed."),
+        N_("Move that folder away or rename it; a lock is a small file."),
+    ),
     "LOCK_CONTENDED": Sentence(
         N_("Another program is taking over the lock of this store just now."),
         N_("Nothing was changed. ({path})"),

@@ -254,9 +254,25 @@ def test_s09_a_wrong_field_is_unreadable(
 def test_a_lock_that_cannot_be_read_is_not_free(store: Path, clock: HandClock) -> None:
     lock_path(store).mkdir()
     assert read_owner(store, clock=clock).kind is LockKind.UNREADABLE
+    for force in (False, True):
+        with pytest.raises(Locked, match="LOCK_NOT_A_FILE"):
+            lock_for(store, clock).acquire(force=force)
+    assert lock_path(store).is_dir()
+    assert read_owner(store / "below", clock=clock).kind is LockKind.FREE
+
+
+def test_a_link_to_nothing_is_not_free_either(store: Path, clock: HandClock) -> None:
+    """Its name is taken, so creating the lock would fail for ever as if somebody else raced us."""
+    link, elsewhere = lock_path(store), store.with_name("elsewhere")
+    link.symlink_to(elsewhere)
     with pytest.raises(Locked, match="LOCK_UNREADABLE"):
         lock_for(store, clock).acquire()
-    assert read_owner(store / "below", clock=clock).kind is LockKind.FREE
+    lock = lock_for(store, clock)
+    lock.acquire(force=True)
+    assert not link.is_symlink()
+    assert not elsewhere.exists()
+    assert lock.release()
+    assert not [p for p in store.parent.iterdir() if ".stale" in p.name]
 
 
 @pytest.mark.parametrize(
@@ -324,7 +340,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, clock: HandClock) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(WriteFailed) as caught:
         lock_for(tmp_path / "file" / "run.json", clock).acquire()
-    assert str(caught.value.facts["path"]).endswith("run.json.lock")
+    assert str(caught.value.facts["path"]).endswith("run.json")
 
 
 def test_a_taker_that_died_halfway_blocks_nobody(store: Path, clock: HandClock) -> None:
