@@ -147,12 +147,16 @@ def test_agents_the_team_lacks_are_told_before_their_task_fails(cli, tmp_path):
     assert done.json["tasks"][-1]["status"] == "failed"
 
 
+RULE = {"addTasks": [{"key": "k", "title": "Again", "description": "d"}], "supersede": ["B"]}
+REPAIRS = {"mode": "repairable", "rules": [RULE]}
+
+
 def test_a_replay_is_never_repaired(cli, folder):
-    write(folder, runfile=team_file(recovery={"mode": "adaptive"}))
+    write(folder, runfile=team_file(recovery=REPAIRS))
     done = cli("run", folder.parent / "plans" / "plan.json", "--team", folder / "runfile.json")
     assert done.code == 2
     assert "replayed exactly" in done.err
-    write(folder, runfile=team_file(recovery={"mode": "adaptive"}, plan="p.json"))
+    write(folder, runfile=team_file(recovery=REPAIRS, plan="p.json"))
     checked = cli("check", folder / "runfile.json", "--json")
     assert [p["code"] for p in checked.json["problems"]] == ["PLAN_NEEDS_FIXED_RECOVERY"]
 

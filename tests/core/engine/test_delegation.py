@@ -322,7 +322,7 @@ async def test_dev_16_an_unconfirmed_consequential_call_of_a_delegated_agent_nev
     world = team(HANDS_OVER, BOSS, EXPERT, tools=PUBLISH)
     world.team = replace(world.team, gates=Gates(confirm_consequential=True))
     result = await run(world)
-    assert result.success
+    assert (result.status.code, result.confirmation_required) == ("rejected", True)
     assert "publish" not in [c["name"] for c in result.log["toolCallsExecuted"]]
     missing = [e for e in world.of("warning") if e.data.get("code") == "CONFIRMATION_MISSING"]
     assert [(e.agent, e.data["toolCallId"]) for e in missing] == [("expert", "p1")]
