@@ -11,12 +11,14 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.settings import Settings
 from oma_desktop.base.text import tr
+from oma_desktop.model.trust import TrustQuestion
 from oma_desktop.model.view import RunRef
 from oma_desktop.store.origin import Origin
 from oma_desktop.ui.approval_review import ReviewWindow
 from oma_desktop.ui.ask import ask
 from oma_desktop.ui.resume_dialog import ResumeDialog
 from oma_desktop.ui.start_dialog import StartDialog
+from oma_desktop.ui.trust_dialog import TrustDialog
 from oma_desktop.viewmodel.approvals import Inbox, RequestKey
 from oma_desktop.viewmodel.commands import Commands
 from oma_desktop.viewmodel.feed import Feed
@@ -124,6 +126,11 @@ class Desk(QObject):
     async def confirm_start(self, offer: StartOffer) -> bool:
         """Ask whether a run file named at the start shall run; whatever is no click is a no."""
         return await ask(StartDialog(offer, self._window)) == QFileDialog.DialogCode.Accepted
+
+    async def ask_trust(self, question: TrustQuestion) -> bool:
+        """Ask whether code of a folder may run; anything but the button is no."""
+        dialog = TrustDialog(question, self._window)
+        return await ask(dialog) == TrustDialog.DialogCode.Accepted
 
     def close(self) -> None:
         """Close every window of the desk; an open question ends without a decision."""

@@ -57,6 +57,7 @@ class EmbeddedRuns:
         self._feed = feed
         self._hint = hint
         self._runs: dict[RunRef, EmbeddedRun] = {}
+        self._leaving: set[asyncio.Event] = set()  # over, but servers and lock still held
         self._closing = False
 
     def __len__(self) -> int:
@@ -77,10 +78,12 @@ class EmbeddedRuns:
         finally:
             forget()
             del self._runs[ref]
+            self._leaving.add(run.done)
             try:
                 await prepared.close()
             finally:
                 run.done.set()
+                self._leaving.discard(run.done)
             self._announce()
             self._hint(ref.store)
 
@@ -104,7 +107,8 @@ class EmbeddedRuns:
         runs = list(self._runs.values())
         for run in runs:
             self.stop(run.ref, StopReason.SUSPEND)
-        waits = [asyncio.wait_for(run.done.wait(), timeout_s) for run in runs]
+        ends = [*(run.done for run in runs), *self._leaving]
+        waits = [asyncio.wait_for(done.wait(), timeout_s) for done in ends]
         results = await asyncio.gather(*waits, return_exceptions=True)
         return sum(isinstance(r, TimeoutError) for r in results)
 

@@ -21,6 +21,7 @@ from oma_desktop.base.sentences import describe
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.consent import AskTrust, Consent
 from oma_desktop.engine.launch import Launcher, declared_effects
 from oma_desktop.engine.sample import (
     EFFECTS_FILE,
@@ -62,6 +63,7 @@ class Session:
         lanes: Lanes,
         choose_files: ChooseFiles,
         confirm_start: ConfirmStart,
+        ask_trust: AskTrust | None = None,
         on_watched: Callable[[tuple[str, ...]], None],
         speed: float = 1.0,
     ) -> None:
@@ -93,6 +95,7 @@ class Session:
             app=APP,
             speed=speed,
             reader=self._monitor.read_file,
+            consent=Consent(ask=ask_trust),
         )
 
     # ------------------------------------------------------------------ Commands
@@ -253,6 +256,8 @@ class Session:
             said = describe(code, event.data).title if isinstance(code, str) else ""
             reason = said or str(event.data.get("error", ""))
             self._feed.notice.emit(Notice("error", "CHECKPOINT_SAVE_FAILED", {"error": reason}))
+        elif event.type == "warning" and kind == "TRUST_NOT_KEPT":
+            self._feed.notice.emit(Notice("warning", "TRUST_NOT_KEPT", dict(event.data)))
 
     # ------------------------------------------------------------------ decisions
 

@@ -12,6 +12,7 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.settings import Settings
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.model.trust import TrustQuestion
 from oma_desktop.model.view import RunRef
 from oma_desktop.store.origin import Origin
 from oma_desktop.ui.approval_inbox import InboxPanel
@@ -46,6 +47,7 @@ class Workbench:
             lanes=lanes,
             choose_files=self._choose_files,
             confirm_start=self._confirm_start,
+            ask_trust=self._ask_trust,
             on_watched=self._on_watched,
             speed=speed,
         )
@@ -111,6 +113,9 @@ class Workbench:
 
     def _on_watched(self, paths: tuple[str, ...]) -> None:
         self.window.set_watched(paths)
+
+    async def _ask_trust(self, question: TrustQuestion) -> bool:
+        return await self.desk.ask_trust(question)
 
     async def _choose_files(self, run: RunRef) -> Origin | None:
         return await self.desk.choose_files(run)

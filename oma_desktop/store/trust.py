@@ -29,12 +29,12 @@ class TrustedFolders:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path if path is not None else home("settings") / FILE_NAME
+        self._given = path
 
     @property
     def path(self) -> Path:
         """Where the list lies; a person takes a yes back by removing the folder there."""
-        return self._path
+        return self._given if self._given is not None else home("settings") / FILE_NAME
 
     def trusts(self, folder: Path) -> bool:
         """Whether a person agreed to this very folder."""
@@ -47,12 +47,12 @@ class TrustedFolders:
         if name in folders:
             return
         document = {"version": 1, "folders": [*folders, name]}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(self._path, json.dumps(document, indent=1).encode("ascii"))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(self.path, json.dumps(document, indent=1).encode("ascii"))
 
     def _read(self) -> list[str]:
         try:
-            document = json.loads(self._path.read_text("utf-8-sig"))
+            document = json.loads(self.path.read_text("utf-8-sig"))
         except FileNotFoundError:
             return []
         except (OSError, ValueError, RecursionError) as error:

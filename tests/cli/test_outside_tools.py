@@ -236,6 +236,26 @@ def test_dev_16_an_unmarked_tool_of_a_server_waits_for_a_person(cli, tmp_path):
     assert [c["name"] for c in done.json["log"]["toolCallsExecuted"]] == ["double"]
 
 
+def test_hooks_are_imported_after_consent_only_and_run(cli, tmp_path):
+    file = project(tmp_path / "p", mcp=False)
+    document = json.loads(file.read_text("utf-8"))
+    document["tools"] = {}
+    agent = document["team"]["agents"][0]
+    agent.update({"tools": [], "afterRun": "mine:finish"})
+    file.write_text(json.dumps(document), "utf-8")
+    source = (
+        "import dataclasses\ndef finish(result): return dataclasses.replace(result, output='!')\n"
+    )
+    (tmp_path / "p" / "mine.py").write_text(TOOLS + source, "utf-8")
+    done = cli("run", file, "--json")
+    assert (done.code, done.error["code"]) == (2, "FOLDER_NOT_TRUSTED")
+    assert "mine:finish" in done.error["message"]
+    assert not imported(tmp_path / "p")
+    done = cli("run", file, "--trust-folder", "--json")
+    assert done.code == 0, done.err
+    assert [r["output"] for r in done.json["taskResults"]] == ["!"]
+
+
 def test_a_real_process_with_both_kinds_ends_cleanly(processes, tmp_path):
     file = project(tmp_path / "p")
     home = {"OMA_DESKTOP_HOME": str(tmp_path / "home")}

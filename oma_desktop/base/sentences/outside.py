@@ -25,27 +25,27 @@ SENTENCES: dict[str, Sentence] = {
     ),
     # Python functions
     "PYTHON_TOOL_NOT_FOUND": Sentence(
-        N_("The tool {use} is not there: {folder} has no such Python file."),
+        N_("The function {use} is not there: {folder} has no such Python file."),
         _NOTHING,
-        N_("Tools are named module:function; the module is a file in the folder of the run file."),
+        N_("Write module:function; the module is a file in the folder of the run file."),
     ),
     "PYTHON_TOOL_OUTSIDE": Sentence(
-        N_("The tool {use} lies outside the folder of the run file, at {found}."),
+        N_("The function {use} lies outside the folder of the run file, at {found}."),
         _NOTHING,
         N_("Put the file itself into {folder}; links out of it are not followed."),
     ),
     "PYTHON_TOOL_SHADOWS": Sentence(
-        N_("The tool {use} names {name}, which is a module of Python or an installed package."),
+        N_("The function {use} names {name}, which is a module of Python or an installed package."),
         _NOTHING,
         N_("Give the file in {folder} another name."),
     ),
     "PYTHON_TOOL_IMPORT": Sentence(
-        N_("The tool {use} could not be imported: {found} at {place}."),
+        N_("The function {use} could not be imported: {found} at {place}."),
         _NOTHING,
         N_("Correct the file and start again."),
     ),
     "PYTHON_TOOL_NO_FUNCTION": Sentence(
-        N_("{path} has no function {name}, which the tool {use} needs."),
+        N_("{path} has no function {name}; the run file names {use}."),
         _NOTHING,
         N_("Correct the name in the run file."),
     ),
@@ -55,7 +55,7 @@ SENTENCES: dict[str, Sentence] = {
         N_("Give each parameter a name and a type that JSON can say."),
     ),
     "PYTHON_TOOL_ARGUMENTS": Sentence(
-        N_("The tool {use} was called with arguments it cannot take: {found}"),
+        N_("The function {use} was called with arguments it cannot take: {found}"),
         N_("The function was not run."),
         "",
     ),
@@ -65,7 +65,7 @@ SENTENCES: dict[str, Sentence] = {
         N_("Return text, JSON values, a pydantic model, or rich parts."),
     ),
     "PYTHON_TOOL_EXIT": Sentence(
-        N_("The tool {use} tried to end the program."),
+        N_("The function {use} tried to end the program."),
         N_("The agent was told and goes on."),
         N_("A tool returns, or raises an error."),
     ),

@@ -107,12 +107,12 @@ def main(kind, file):
         if params.name == "refuse":
             raise RuntimeError("no such luck")
         if params.name == "hang":
+            marker = file if file is not None and kind == "plain" else Path(os.devnull)
             try:
-                (file or Path(os.devnull)).write_text("begun", "utf-8")
+                marker.write_text("begun", "utf-8")
                 await asyncio.Event().wait()
             finally:
-                if file is not None:
-                    file.write_text("cancelled", "utf-8")
+                marker.write_text("cancelled", "utf-8")
         city = (params.arguments or {}).get("city")
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=f"sunny in {city}")]
