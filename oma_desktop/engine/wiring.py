@@ -194,8 +194,8 @@ def _wired(
         endpoints.append(models.resolve(coordinator))
     external = _external(config, world)
     options = _options(run_file)
-    outside.join(registry, may_import=world.may_import)
     check_prices(options.prices, [(e.agent, e.provider, e.model) for e in endpoints])
+    outside.join(registry, may_import=world.may_import)
     team = Team(
         config=config,
         tools=registry,
