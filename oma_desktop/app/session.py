@@ -251,6 +251,8 @@ class Session:
         if event.data.get("phase") == "decomposition":
             self._feed.notice.emit(Notice("info", "PLAN_BEING_MADE", {"goal": event.data["goal"]}))
         kind = event.data.get("kind") or event.data.get("code")
+        if isinstance(kind, str) and kind == "LOCK_TAKEN_OVER":
+            self._feed.notice.emit(Notice("warning", kind, {**event.data}))
         if event.type == "error" and kind == "checkpoint_save_failed":
             code = event.data.get("code")
             said = describe(code, event.data).title if isinstance(code, str) else ""

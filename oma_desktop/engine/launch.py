@@ -125,7 +125,7 @@ class Launcher:
         await self._lanes.work(_refuse_folder, path)
         key = wanted.key or checkpoint_key(identity)
         wiring = await self._wire(files, origin, path, bus=bus, effects=effects, needs_work=True)
-        async with self._opened(path, partial(_free, path, key), wiring) as opened:
+        async with self._opened(path, partial(_free, path, key), wiring, bus) as opened:
             await wiring.connect(clock=self._clock, supervisor=self._supervisor)
             await self._lanes.store(write_origin, path, key, origin)
         place = CheckpointOptions(as_asked(opened.store, wanted), key=wanted.key, lock=opened.lock)
@@ -159,7 +159,7 @@ class Launcher:
         files = await self._lanes.work(read_files, origin)
         wiring = await self._wire(files, origin, store, bus=bus, effects=effects, needs_work=False)
         choose = partial(saved_key, path=store, key=key, run_id=run_id, files=files)
-        async with self._opened(store, choose, wiring) as opened:
+        async with self._opened(store, choose, wiring, bus) as opened:
             await wiring.connect(clock=self._clock, supervisor=self._supervisor)
         options = _restore_options(files, opened)
         options = replace(
@@ -247,7 +247,7 @@ class Launcher:
 
     @asynccontextmanager
     async def _opened(
-        self, path: StoreAddress, choose: Choose, wiring: Wiring
+        self, path: StoreAddress, choose: Choose, wiring: Wiring, bus: EventBus
     ) -> AsyncIterator[OpenRun]:
         """Open the store under its lock; it stays open unless the block fails."""
         opened: OpenRun | None = None
@@ -261,6 +261,9 @@ class Launcher:
                 force=self._force,
                 reader=self._reader,
             )
+            if (dead := opened.lock.replaced) is not None:
+                told = {**dead.facts(), "code": "LOCK_TAKEN_OVER", "path": str(path)}
+                bus.emit("warning", data=told)
             yield opened
         except BaseException:
             if opened is not None:

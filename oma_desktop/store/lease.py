@@ -65,6 +65,8 @@ class Lease:
 
     def __init__(self, rows: DatabaseStore, run: str, *, app: str, host: str | None = None) -> None:
         self.run = run
+        self.replaced: LockOwner | None = None
+        """The dead owner this lease was taken over from, for a notice."""
         self._rows = rows
         self._app = app
         self._host = host or socket.gethostname()
@@ -112,6 +114,7 @@ class Lease:
             if self._rows.swap_lease(self.run, state.row, _row(fresh)):
                 self._owner, self._row = fresh, _row(fresh)
                 self._rows.fence = Fence(self.run, fresh.token)
+                self.replaced = state.owner
                 return
         raise Locked("LEASE_CONTENDED", path=self._rows.path, run=self.run)
 

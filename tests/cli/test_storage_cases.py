@@ -90,6 +90,7 @@ class TestS09:
 
     @pytest.mark.parametrize("pid", ["dead", "own"])
     def test_a_dead_owner_is_replaced(self, cli, store, pid):
+        script = store.with_name("peer_script.json")
         lock = store.with_name(store.name + ".lock")
         document = {
             "version": 1,
@@ -103,6 +104,10 @@ class TestS09:
         lock.write_text(json.dumps(document), "utf-8")
         assert cli("approve", store, *DECIDE).code == 0
         assert not lock.exists()
+        lock.write_text(json.dumps(document), "utf-8")
+        done = cli("restore", "--store", store, "--script", script)
+        assert done.code == 0
+        assert "ended without giving it back: dead, process" in done.err, "with a notice"
 
     @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
     def test_a_link_to_nothing_and_a_folder_have_sentences_of_their_own(self, cli, store):

@@ -87,6 +87,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Nothing was changed."),
         N_("If no other program uses the store, take the lock over with --force-lock."),
     ),
+    "LOCK_TAKEN_OVER": Sentence(
+        N_("Its last writer ended without giving it back: {app}, process {pid} on {host}."),
+        N_("This program writes {path} now; nothing that was saved is lost."),
+        "",
+    ),
     "LOCK_NOT_A_FILE": Sentence(
         N_("The place of this store's lock is taken by a folder: {path}."),
         N_("Nothing was changed."),

@@ -95,6 +95,8 @@ def test_a_dead_owner_is_replaced(url: str, changes: dict[str, Any]) -> None:
     leave(store, **changes)
     lease.acquire()
     assert lease.held
+    assert lease.replaced is not None
+    assert lease.replaced.app == "other"
 
 
 @pytest.mark.parametrize(
