@@ -76,7 +76,7 @@ class AttemptRun:
         """`recovery` is the engine's own; the options may replace it. Raises as `run_tasks`."""
         team = with_delegation(team)
         wanted = options.recovery if options.recovery is not None else recovery
-        repairs = checked_recovery(wanted, gates=team.gates, mode=state.mode)
+        repairs = checked_recovery(wanted, team=team, mode=state.mode)
         services = replace(services, execute=metered(services.execute, state.cost))
         self._services = services
         self._state = state

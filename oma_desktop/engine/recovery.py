@@ -8,9 +8,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import cast
 
+from oma_desktop.engine.agent_replanner import AgentReplanner, proposal_of
 from oma_desktop.engine.attempt import Attempt
+from oma_desktop.engine.failure_text import failure_text
 from oma_desktop.engine.patching import Laid, OnTasks, Patching
 from oma_desktop.engine.recovery_options import RecoveryOptions, TaskOutcome
 from oma_desktop.engine.spans import span
@@ -22,7 +24,13 @@ from oma_desktop.model.patch_rules import left_behind
 from oma_desktop.model.plan_patch import PlanPatch, Trigger, read_patch
 from oma_desktop.model.result import AgentRunResult
 
-T = TypeVar("T")
+
+class _Unheard(Exception):
+    """The run stops, and nobody had the last word about this outcome."""
+
+
+class ReplannerFailed(Exception):
+    """The agent that repairs the plan gave no usable answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +89,14 @@ class OutcomeBarrier:
             self._decided(happened, "already_applied")
             return True
         self._surface_late_success(happened)
-        if self._control.stop is None and not self._state.over_budget:
-            await self._consult(options, happened)
-        return not self._unheard(happened)
+        try:
+            if self._control.stop is not None:
+                raise _Unheard
+            if not self._state.over_budget:
+                await self._consult(options, happened)
+        except _Unheard:
+            return not self._must_be_heard(happened)
+        return True
 
     # ------------------------------------------------------------------ the steps
 
@@ -119,9 +132,10 @@ class OutcomeBarrier:
     ) -> PlanPatch | None:
         """Steps 2 and 3. None: there is nothing to apply, which was announced."""
         with span("callback", "recovery_policy_callback", callback_name="recovery_policy"):
-            answer = await self._ask("recovery policy", lambda: options.policy(outcome))
-        if answer.ended is Ended.STOPPED:
-            return None
+            if options.replanner_agent is not None:
+                answer = await self._agents_answer(options, outcome, happened)
+            else:
+                answer = await self._ask("recovery policy", lambda: options.policy(outcome))
         if answer.ended is not Ended.DONE:
             self._failed(happened, "recovery_policy_failed", answer)
             return None
@@ -133,6 +147,32 @@ class OutcomeBarrier:
         except PlanRejected as refusal:
             self._refused(happened, refusal)
             return None
+
+    async def _agents_answer(
+        self, options: RecoveryOptions, outcome: TaskOutcome, happened: Happened
+    ) -> Outcome[object]:
+        """The named agent's proposal; the rules are checked while it can still mend it."""
+
+        def check(patch: PlanPatch) -> None:
+            self._check_limits(options, patch)
+            self._check(patch, happened)
+
+        if happened.trigger not in options.agent_on:
+            return Outcome(Ended.DONE)
+        assert options.replanner_agent is not None
+        asked = AgentReplanner(self._attempt, options.replanner_agent)
+        result = await asked.ask(outcome, limits=self._limits_left(options), check=check)
+        if self._control.stop is not None and not self._state.over_budget:
+            raise _Unheard
+        if not result.success:
+            return Outcome(Ended.RAISED, error=ReplannerFailed(failure_text(result)))
+        return Outcome(Ended.DONE, value=proposal_of(result))
+
+    def _limits_left(self, options: RecoveryOptions) -> dict[str, int]:
+        return {
+            "revisionsLeft": options.max_plan_revisions - len(self._patching.revisions),
+            "tasksLeft": options.max_added_tasks - self._patching.added_so_far,
+        }
 
     def _check_limits(self, options: RecoveryOptions, patch: PlanPatch) -> None:
         """Step 4."""
@@ -170,8 +210,6 @@ class OutcomeBarrier:
         self._bus.emit("gate_call", data={"gate": "plan_patch", "title": outcome.task["title"]})
         with span("callback", "plan_patch_approval_callback", callback_name="plan_patch"):
             answer = await self._ask("plan patch gate", lambda: gate(document, outcome))
-        if answer.ended is Ended.STOPPED:
-            return False
         if answer.ended is not Ended.DONE or not isinstance(answer.value, bool):
             self._failed(happened, "recovery_approval_failed", answer)
             return False
@@ -182,7 +220,7 @@ class OutcomeBarrier:
     async def _apply(self, options: RecoveryOptions, patch: PlanPatch, happened: Happened) -> None:
         """Steps 9 to 12. The plan may have changed while the policy and the gate thought."""
         if self._control.stop is not None:
-            return
+            raise _Unheard
         try:
             self._check_limits(options, patch)
             self._check(patch, happened)
@@ -206,12 +244,13 @@ class OutcomeBarrier:
 
     # ------------------------------------------------------------------ looking
 
-    def _unheard(self, happened: Happened) -> bool:
-        """Whether only a suspension kept the policy from having its say."""
+    def _must_be_heard(self, happened: Happened) -> bool:
+        """Whether only an operator's suspension kept the policy from having its say.
+
+        An answer that succeeded waits for it only where it is saved.
+        """
         token = self._control.token
         if not token.stopped or token.aborted:
-            return False
-        if self._patching.was_applied(happened.task_id, happened.trigger):
             return False
         return not happened.result.success or happened.task_id in self._state.entries
 
@@ -229,13 +268,19 @@ class OutcomeBarrier:
         )
 
     async def _ask(self, name: str, call: Callable[[], object]) -> Outcome[object]:
-        """Foreign code, plain or a coroutine function, can neither raise nor hang a stop here."""
+        """Foreign code, plain or a coroutine function, can neither raise nor hang a stop here.
+
+        Raises _Unheard when the run was asked to stop first.
+        """
 
         async def answer() -> object:
             found = call()
             return await found if inspect.isawaitable(found) else found
 
-        return await self._race.run(answer(), name=name, token=self._control.token)
+        found = await self._race.run(answer(), name=name, token=self._control.token)
+        if found.ended is Ended.STOPPED:
+            raise _Unheard
+        return found
 
     # ------------------------------------------------------------------ telling
 

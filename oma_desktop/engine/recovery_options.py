@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from oma_desktop.engine.tools.gate import Gates
+from oma_desktop.engine.team import Team
 from oma_desktop.model.checkpoint import RunMode, TaskSnapshot
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject
@@ -98,22 +98,26 @@ class Replanner(Protocol):
 class RecoveryOptions:
     """Adaptive recovery of one run; given with a run it replaces the engine's own as a whole.
 
-    In mode `fixed` nothing else counts. `repairable` needs exactly one of `replanner` and
-    `on_task_outcome`. `on_plan_patch(patch, outcome)` sees every valid patch before it is applied
-    and lets it through with True (it may be a coroutine function). The limits count over the whole
-    run, earlier attempts included; a patch beyond them is refused whole, never cut.
+    In mode `fixed` nothing else counts. `repairable` needs exactly one of `replanner`,
+    `on_task_outcome` and `replanner_agent` (the name of an agent of the team that is asked, its
+    tokens counting for the run), about outcomes in `agent_on` only. `on_plan_patch(patch, outcome)`
+    sees every valid patch before it is applied and lets it through with True (it may be a coroutine
+    function). The limits count over the whole run, earlier attempts included; a patch beyond them
+    is refused whole, never cut.
     """
 
     mode: Literal["fixed", "repairable"] = "fixed"
     replanner: Replanner | None = None
     on_task_outcome: OnTaskOutcome | None = None
+    replanner_agent: str | None = None
+    agent_on: frozenset[Trigger] = frozenset(("failure", "verification_rejected"))
     on_plan_patch: OnPlanPatch | None = None
     max_plan_revisions: int = 3
     max_added_tasks: int = 20
 
     @property
     def policy(self) -> OnTaskOutcome:
-        """Whoever is asked; only of checked options."""
+        """The callable that is asked; only of checked options without `replanner_agent`."""
         if self.replanner is not None:
             return self.replanner.replan
         assert self.on_task_outcome is not None
@@ -121,26 +125,29 @@ class RecoveryOptions:
 
 
 def checked_recovery(
-    options: RecoveryOptions | None, *, gates: Gates, mode: RunMode = "runTasks"
+    options: RecoveryOptions | None, *, team: Team, mode: RunMode = "runTasks"
 ) -> RecoveryOptions | None:
     """Return the options when recovery is on, None when the plan is fixed.
 
     Raises InvalidInput before anything runs: RECOVERY_POLICY_MISSING, RECOVERY_POLICY_TWICE,
-    RECOVERY_LIMIT_INVALID, RECOVERY_WITH_ROUNDS, RECOVERY_OF_FROZEN_PLAN.
+    RECOVERY_AGENT_UNKNOWN, RECOVERY_LIMIT_INVALID, RECOVERY_WITH_ROUNDS, RECOVERY_OF_FROZEN_PLAN.
     """
     if options is None or options.mode == "fixed":
         return None
-    policies = [p for p in (options.replanner, options.on_task_outcome) if p is not None]
+    named = options.replanner_agent
+    policies = [p for p in (options.replanner, options.on_task_outcome, named) if p is not None]
     if not policies:
         raise InvalidInput("RECOVERY_POLICY_MISSING")
     if len(policies) > 1:
         raise InvalidInput("RECOVERY_POLICY_TWICE")
+    if named is not None and team.agent(named) is None:
+        raise InvalidInput("RECOVERY_AGENT_UNKNOWN", agent=named)
     for name in ("max_plan_revisions", "max_added_tasks"):
         value: object = getattr(options, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InvalidInput("RECOVERY_LIMIT_INVALID", name=name, found=repr(value)[:40])
     if mode == "runFromPlan":
         raise InvalidInput("RECOVERY_OF_FROZEN_PLAN")
-    if gates.round is not None:
+    if team.gates.round is not None:
         raise InvalidInput("RECOVERY_WITH_ROUNDS")
     return options

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
+from oma_desktop.engine.failure_text import failure_text
 from oma_desktop.engine.recovery_options import OnTaskOutcome, RecoveryOptions, TaskOutcome
-from oma_desktop.engine.settling import failure_text
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.json_text import js_trim
 from oma_desktop.model.patch_rules import DEAD, UNSTARTED
@@ -37,13 +37,16 @@ def recovery_of_script(scripted: ScriptedRecovery | None) -> RecoveryOptions | N
     )
 
 
-def recovery_of_rules(recovery: Recovery) -> RecoveryOptions | None:
-    """Return the recovery of a run file that gives rules; None when its plan is fixed."""
+def recovery_of_file(recovery: Recovery) -> RecoveryOptions | None:
+    """Return the recovery of a run file; None when its plan is fixed."""
     if not recovery.wanted:
         return None
+    named = recovery.replanner
     return RecoveryOptions(
         mode="repairable",
-        on_task_outcome=rule_policy(recovery.rules),
+        on_task_outcome=rule_policy(recovery.rules) if named is None else None,
+        replanner_agent=named,
+        agent_on=frozenset(recovery.on),
         max_plan_revisions=recovery.max_plan_revisions,
         max_added_tasks=recovery.max_added_tasks,
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from oma_desktop.engine.attempt import Attempt
+from oma_desktop.engine.failure_text import failure_text
 from oma_desktop.engine.recovery import OutcomeBarrier
 from oma_desktop.engine.run_state import Parked
 from oma_desktop.model.canonical import dependency_payload
@@ -15,6 +16,8 @@ from oma_desktop.model.errors import InvalidInput, StoreError
 from oma_desktop.model.json_value import JsonValue
 from oma_desktop.model.message import TokenUsage
 from oma_desktop.model.result import AgentRunResult, add_usage
+
+__all__ = ["OnTasks", "Settling", "completed_result", "failure_text"]
 
 OnTasks = Callable[[list[str]], None]
 
@@ -143,15 +146,3 @@ def _is_json(value: JsonValue) -> bool:
     except InvalidInput:
         return False
     return True
-
-
-def failure_text(result: AgentRunResult) -> str:
-    """The text kept as the result of a failed task: the error in its own words, or its code."""
-    info = result.error_info
-    candidates = (
-        info.message if info is not None else None,
-        result.status.message,
-        result.output,
-        info.code if info is not None else None,
-    )
-    return next((text for text in candidates if text), result.status.code)

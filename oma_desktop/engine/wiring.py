@@ -30,7 +30,7 @@ from oma_desktop.engine.llm.presets import PRESETS, SCRIPTED
 from oma_desktop.engine.llm.retry_policy import RetryNotice
 from oma_desktop.engine.outside import OutsideTools
 from oma_desktop.engine.recovery_options import RecoveryOptions
-from oma_desktop.engine.recovery_policies import recovery_of_rules, recovery_of_script
+from oma_desktop.engine.recovery_policies import recovery_of_file, recovery_of_script
 from oma_desktop.engine.rule_gates import gates_from_rules
 from oma_desktop.engine.script import EffectsLog, apply_script, load_script, team_from_script
 from oma_desktop.engine.team import Team
@@ -213,7 +213,7 @@ def _wired(
         homeless,
         goal=run_file.goal,
         coordinator=settings,
-        recovery=recovery_of_rules(run_file.recovery),
+        recovery=recovery_of_file(run_file.recovery),
         _models=models,
         _outside=outside,
         _check=partial(_check_tools, run_file, config, registry),
@@ -258,7 +258,7 @@ def _scripted(
         specs,
         goal=run_file.goal,
         coordinator=_scripted_coordinator(run_file, script),
-        recovery=recovery_of_script(script.recovery) or recovery_of_rules(run_file.recovery),
+        recovery=recovery_of_script(script.recovery) or recovery_of_file(run_file.recovery),
     )
 
 

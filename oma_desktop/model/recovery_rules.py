@@ -70,12 +70,14 @@ class Recovery(Described):
     """How a run repairs its plan. `adaptive` is another word for `repairable`.
 
     With `rules` the first one that fits an outcome repairs the plan; `replanner` names an agent of
-    the team that is asked instead. The limits count over the whole run, restores included.
+    the team that is asked instead, about the outcomes in `on` (default: failure and a rejected
+    verification). The limits count over the whole run, restores included.
     """
 
     mode: Literal["fixed", "repairable", "adaptive"] = "fixed"
     rules: list[RecoveryRule] = []
     replanner: Text | None = None
+    on: Triggers = ["failure", "verification_rejected"]
     max_plan_revisions: Annotated[int, Field(ge=1)] = 3
     max_added_tasks: Annotated[int, Field(ge=1)] = 20
 

@@ -16,8 +16,6 @@ def refuse_unsupported(run_file: RunFile) -> None:
 
 
 def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
-    if run_file.recovery.wanted and run_file.recovery.replanner is not None:
-        yield "RUNFILE_NEEDS_REPLANNER", "recovery.replanner"
     if isinstance(run_file.journal, Journal):
         yield "RUNFILE_NEEDS_JOURNAL", "journal"
     yield from _wishes_of_options(run_file)

@@ -164,3 +164,25 @@ def test_a_frozen_plan_is_not_repaired(cli, tmp_path):
     done = play(cli, tmp_path, {"plan": plan}, scripted(recovery, t=FAILS))
     assert done.code == 2
     assert "replayed exactly" in done.error["message"]
+
+
+def test_an_agent_of_the_team_repairs_the_plan(cli, tmp_path):
+    patch = {
+        "repair": True,
+        "reason": "ask elsewhere",
+        "addTasks": [
+            {"key": "f", "title": "Fallback", "description": "d", "assignee": "researcher"}
+        ],
+    }
+    run = {
+        "team": team("researcher", "writer"),
+        "tasks": RUN["tasks"][:1],
+        "recovery": {"mode": "repairable", "replanner": "writer"},
+    }
+    script = scripted(
+        **{"Search web": FAILS, "Fallback": WORKS, "@replan": [{"text": json.dumps(patch)}]}
+    )
+    done = play(cli, tmp_path, run, script)
+    assert done.code == 0
+    assert statuses(done.json) == [("Search web", "failed"), ("Fallback", "completed")]
+    assert done.json["revisions"][0]["reason"] == "ask elsewhere"

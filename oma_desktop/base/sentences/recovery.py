@@ -20,7 +20,12 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "RECOVERY_POLICY_TWICE": Sentence(
         N_("Two ways to repair the plan were given."),
         _NOTHING_RAN,
-        N_("Give either a replanner or a callback, not both."),
+        N_("Give one replanner, one agent, or one callback."),
+    ),
+    "RECOVERY_AGENT_UNKNOWN": Sentence(
+        N_("{agent} shall repair the plan, but is not in the team."),
+        _NOTHING_RAN,
+        N_("Name an agent of the team."),
     ),
     "RECOVERY_LIMIT_INVALID": Sentence(
         N_("The limit {name} of plan repair cannot be {found}."),

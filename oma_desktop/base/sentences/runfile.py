@@ -139,11 +139,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
         _LATER,
         N_("Leave it away: the wording of the goal then decides who takes it."),
     ),
-    "RUNFILE_NEEDS_REPLANNER": Sentence(
-        N_("{name} needs an agent that repairs the plan."),
-        _LATER,
-        N_("Give recovery.rules instead."),
-    ),
     "RUNFILE_NEEDS_JOURNAL": Sentence(
         N_("{name} needs the run journal."), _LATER, N_("Set journal to false.")
     ),

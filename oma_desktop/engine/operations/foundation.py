@@ -98,7 +98,7 @@ class Foundation:
     ) -> None:
         """Refuse a recovery that cannot work, before anything is touched (engine.md 6.1)."""
         wanted = options.recovery if options.recovery is not None else self.recovery
-        checked_recovery(wanted, gates=team.gates, mode=mode)
+        checked_recovery(wanted, team=team, mode=mode)
 
     def tell(self, event: str, task_id: str) -> None:
         """Every change of a task's status is told, cascades included (DEV-17)."""

@@ -11,7 +11,7 @@ from oma_desktop.engine.recovery_policies import (
     filled,
     fits,
     in_ids,
-    recovery_of_rules,
+    recovery_of_file,
     rule_policy,
     scripted_policy,
 )
@@ -117,8 +117,8 @@ def test_a_script_answers_by_title_and_outcome_and_a_list_is_used_up():
 
 
 def test_a_fixed_plan_has_no_policy():
-    assert recovery_of_rules(Recovery()) is None
-    options = recovery_of_rules(Recovery(mode="adaptive", rules=[rule()], max_added_tasks=2))
+    assert recovery_of_file(Recovery()) is None
+    options = recovery_of_file(Recovery(mode="adaptive", rules=[rule()], max_added_tasks=2))
     assert (options.mode, options.max_added_tasks) == ("repairable", 2)
 
 
@@ -136,7 +136,7 @@ async def test_rules_repair_a_run():
     ]
     world = RunWorld(
         work=failing("Search"),
-        recovery_default=recovery_of_rules(Recovery(mode="repairable", rules=rules)),
+        recovery_default=recovery_of_file(Recovery(mode="repairable", rules=rules)),
     )
     result = await world.run(
         spec("Search", assignee="a"), spec("Analysis", "Search"), spec("Report", "Analysis")

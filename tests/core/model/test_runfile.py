@@ -341,7 +341,6 @@ def test_any_document_is_judged_without_raising(value):
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"recovery": {"mode": "adaptive", "replanner": "a"}}, "RUNFILE_NEEDS_REPLANNER"),
         ({"journal": {"path": "j.jsonl"}}, "RUNFILE_NEEDS_JOURNAL"),
         ({"orchestrator": {"egressPolicy": {"mode": "offline"}}}, "RUNFILE_NEEDS_EGRESS"),
     ],
