@@ -100,7 +100,7 @@ class Verifier:
             self._attempt.control.wake()  # the ceiling of the run may be crossed now
             if result.suspended or result.aborted:
                 return None
-            vote = vote_of(name, result)
+            vote = vote_of(name, result, work.spec)
             votes.append(vote)
             self._tell(work, vote)
             if work.is_decided(votes):

@@ -160,6 +160,22 @@ async def test_a_judge_that_fails_or_mumbles_is_a_dissent():
     assert "down" in row["dissent"][0]["critique"]
 
 
+@pytest.mark.parametrize(
+    ("text", "schema", "verdict"),
+    [
+        ('Here: {"accept": true}', None, "accepted"),
+        ("I accept.", None, "rejected"),
+        ('{"accept": true}', {"required": ["score"]}, "rejected"),
+        ('{"accept": true, "score": 3}', {"required": ["score"]}, "accepted"),
+    ],
+)
+async def test_a_judge_that_only_writes_text_is_read_by_the_same_schema(text, schema, verdict):
+    bench = Bench(j=[ok(text)])
+    wish = {"judges": ["j"], "onDissent": "reject", **({"verdictSchema": schema} if schema else {})}
+    world, _ = await judged(bench, wish)
+    assert verdict_row(world)[0]["verdict"] == verdict
+
+
 async def test_a_judge_looks_and_does_not_touch():
     tools = [
         ToolSpec("look", "", {"type": "object"}, _nothing, effect=Effect.READ_ONLY),

@@ -137,7 +137,7 @@ def test_a_batch_is_one_write(path: Path, calls: Failing) -> None:
     assert calls.replaced == 1
 
 
-def test_a_failed_write_changes_neither_memory_nor_file(path: Path, calls: Failing) -> None:
+def test_p_10_a_failed_write_changes_neither_memory_nor_file(path: Path, calls: Failing) -> None:
     """W19, P10: and a retried compare-and-set succeeds."""
     store = open_store(path, calls)
     store.set("a", "1", {"m": 1})
