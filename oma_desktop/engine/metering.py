@@ -65,6 +65,12 @@ class _Metered(ModelAdapter):
         self._inner = inner
         self._meter = meter
 
+    @property
+    @override
+    def is_local(self) -> bool:
+        """As the inner adapter."""
+        return self._inner.is_local
+
     @override
     async def stream(self, request: ModelRequest, token: CancelToken) -> AsyncIterator[ModelEvent]:
         """Pass everything on."""

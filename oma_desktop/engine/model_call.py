@@ -77,8 +77,7 @@ class ModelCall:
     @property
     def ignores_tools_often(self) -> bool:
         """Whether this is a local server and tools are offered (engine.md 8.5)."""
-        local = getattr(self._ready(), "is_local", False) is True
-        return local and bool(granted(self._agent, self._team.tools))
+        return self._ready().is_local and bool(granted(self._agent, self._team.tools))
 
     def _ready(self) -> ModelAdapter:
         self._adapter = self._adapter or self._team.adapter_for(self._agent)

@@ -84,11 +84,15 @@ class ModelAdapter(Protocol):
     Raises a ProviderError (kind, status, retryable, retry_after_s as facts) when there is no clean
     end; partial text is lost with it. Retries happen inside, and never after the first streamed
     byte. When `token.aborted` the connection is closed and asyncio.CancelledError is NOT used:
-    ProviderError("LLM_CALL_ABORTED") is raised. An adapter may have `is_local` True: a server on
-    the own machine or network, whose models often cannot call tools (engine.md 8.5).
+    ProviderError("LLM_CALL_ABORTED") is raised.
     """
 
     name: str
+
+    @property
+    def is_local(self) -> bool:
+        """A server on the own machine or network: its models often cannot call tools (8.5)."""
+        return False
 
     def stream(self, request: ModelRequest, token: CancelToken) -> AsyncIterator[ModelEvent]:
         """Start the turn."""

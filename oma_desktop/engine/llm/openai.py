@@ -76,6 +76,7 @@ class OpenAIChatAdapter(ModelAdapter):
         return self._http.origin
 
     @property
+    @override
     def is_local(self) -> bool:
         """Whether the server is one's own (see ModelAdapter)."""
         return self._http.is_local

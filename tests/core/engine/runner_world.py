@@ -83,6 +83,7 @@ class FakeModel:
     """
 
     name = "fake"
+    is_local = False
 
     def __init__(self, *turns):
         self.turns = turns

@@ -414,3 +414,20 @@ async def test_a_damaged_conversation_reads_as_a_sentence(bench):
     request = ModelRequest("m", [{"role": "assistant", "content": [broken]}])
     sentence = await bench.fail(bench.adapter("http://127.0.0.1:1/v1"), request)
     assert "{" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("address", "local"),
+    [
+        ("http://127.0.0.1:11434/v1", True),
+        ("http://localhost:8080/v1", True),
+        ("http://192.168.1.20:8000/v1", True),
+        ("http://[::1]:8000/v1", True),
+        ("http://box.local:1234/v1", True),
+        ("https://api.openai.com/v1", False),
+        ("https://8.8.8.8/v1", False),
+        ("https://localhost.example.com/v1", False),
+    ],
+)
+async def test_a_server_of_ones_own_is_known_by_its_address(bench, address, local):
+    assert bench.adapter(address).is_local == local
