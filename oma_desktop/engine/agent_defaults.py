@@ -57,11 +57,14 @@ def _agent(agent: AgentConfig, run_file: RunFile, base_dir: Path) -> AgentConfig
     if agent.backend is not None:
         changes["backend"] = _program(agent.backend, base_dir)  # type: ignore[assignment]
     if agent.thinking is not None:
-        changes["extra_body"] = {**_thinking(agent.thinking, provider), **(agent.extra_body or {})}
+        changes["extra_body"] = {
+            **thinking_fields(agent.thinking, provider),
+            **(agent.extra_body or {}),
+        }
     return agent.model_copy(update=changes)
 
 
-def _thinking(thinking: JsonObject, provider: str) -> JsonObject:
+def thinking_fields(thinking: JsonObject, provider: str) -> JsonObject:
     """Return the wire fields of a `thinking` option (engine.md 8.2, 8.8)."""
     wire_fields: JsonObject = {}
     effort = thinking.get("effort")

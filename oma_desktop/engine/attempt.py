@@ -14,6 +14,7 @@ from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.checkpointing import CheckpointWriter
 from oma_desktop.engine.control import RunControl
 from oma_desktop.engine.identity import Ids
+from oma_desktop.engine.model_routes import ModelRoutes
 from oma_desktop.engine.pool import Pool
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.run_state import RunState
@@ -55,6 +56,7 @@ class Attempt:
     chooser: AgentChooser
     writer: CheckpointWriter | None
     pool: Pool
+    routes: ModelRoutes
     recovery: RecoveryOptions | None = None
 
     async def save(self, boundary: str) -> bool:

@@ -21,6 +21,7 @@ from oma_desktop.engine.dispatcher import Dispatcher
 from oma_desktop.engine.guarding import guarded
 from oma_desktop.engine.heartbeat import beating
 from oma_desktop.engine.metering import metered
+from oma_desktop.engine.model_routes import ModelRoutes
 from oma_desktop.engine.options import RestoreOptions, RunOptions
 from oma_desktop.engine.places import ledger_of
 from oma_desktop.engine.pool import Pool
@@ -104,12 +105,15 @@ class AttemptRun:
             clock=services.clock,
             bus=services.bus,
         )
+        policy = options.model_routing or orchestrator.model_routing
+        routes = ModelRoutes(policy, orchestrator, is_leaf=state.queue.is_leaf)
         chooser = AgentChooser(
             orchestrator.scheduling_strategy,
             team.config.agents,
             grants=lambda agent: frozenset(t.name for t in granted(agent, team.tools)),
             default_provider=orchestrator.default_provider,
             weights=orchestrator.scheduling_weights,
+            route=routes.first,
         )
         self._attempt = Attempt(
             team=team,
@@ -122,6 +126,7 @@ class AttemptRun:
             writer=self._writer,
             # ceilings of nested scopes combine by minimum (engine.md 1.1; DEV-19)
             pool=Pool(min(orchestrator.max_concurrency, team.config.max_concurrency or 10**6)),
+            routes=routes,
             recovery=repairs,
         )
 

@@ -10,6 +10,7 @@ from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.model.governance import Governance
 from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.model_routing import ModelRouting
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.runfile import Coordinator
 from oma_desktop.model.team import AgentConfig, TaskSpec
@@ -60,7 +61,7 @@ class RunOptions:
     """Options of `run_tasks` and `run_from_plan`.
 
     `max_token_budget` and `max_cost_budget` combine with the orchestrator's by minimum; `recovery`
-    replaces the engine's own as a whole.
+    and `model_routing` replace the engine's own as a whole.
     """
 
     run_id: str | None = None
@@ -68,6 +69,7 @@ class RunOptions:
     checkpoint: CheckpointOptions | None = None
     max_token_budget: int | None = None
     max_cost_budget: float | None = None
+    model_routing: ModelRouting | None = None
     token: CancelToken = field(default_factory=CancelToken)
     goal: str | None = None
     recovery: RecoveryOptions | None = None
@@ -117,6 +119,7 @@ class RestoreOptions:
     metadata: JsonObject | None = None
     max_token_budget: int | None = None
     max_cost_budget: float | None = None
+    model_routing: ModelRouting | None = None
     token: CancelToken = field(default_factory=CancelToken)
     goal: str | None = None
     retry_failed: bool = False

@@ -131,6 +131,10 @@ class TaskQueue:
     def __contains__(self, task_id: object) -> bool:
         return task_id in self._tasks
 
+    def is_leaf(self, task_id: str) -> bool:
+        """Whether no other task waits for this one."""
+        return not self._dependents.get(task_id)
+
     def get(self, task_id: str) -> TaskSnapshot:
         """Return the task as it is now; raises TaskFailed TASK_UNKNOWN."""
         task = self._tasks.get(task_id)

@@ -66,6 +66,14 @@ def is_retryable(result: AgentRunResult) -> bool:
     return result.error_info is None or result.error_info.retryable is not False
 
 
+def is_provider_failure(result: AgentRunResult) -> bool:
+    """Whether the endpoint failed in a way that another one may not (engine.md 2.7)."""
+    info = result.error_info
+    if info is None or not is_retryable(result):
+        return False
+    return info.kind == "provider" or info.code == "LLM_CALL_TIMEOUT"
+
+
 async def pause(
     delay_s: float, *, clock: Clock, token: CancelToken, supervisor: Supervisor
 ) -> bool:

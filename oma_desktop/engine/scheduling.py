@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from oma_desktop.engine.affinity import Grants, Profiles, fit, subject_of
@@ -86,7 +86,8 @@ class AgentChooser:
     """Chooses an agent for a task that names none; constant work per choice for a given roster.
 
     `grants` gives the final tool names of an agent, asked for once each; `weights` are those of the
-    composite strategy. The round-robin cursor lives as long as this.
+    composite strategy; `route` gives the agent as it would begin a task. The round-robin cursor
+    lives as long as this.
     """
 
     def __init__(
@@ -97,11 +98,14 @@ class AgentChooser:
         grants: Grants,
         default_provider: str | None = None,
         weights: SchedulingWeights | None = None,
+        route: Callable[[TaskSnapshot, AgentConfig], AgentConfig] = lambda _task, agent: agent,
     ) -> None:
         self._strategy = strategy
         self._roster = list(roster)
         self._profiles = Profiles(grants, default_provider)
         self._weights = weights or SchedulingWeights()
+        self._route = route
+        self._default_provider = default_provider
         self._cursor = 0
 
     def eligible(self, task: TaskSnapshot) -> list[AgentConfig]:
@@ -111,9 +115,14 @@ class AgentChooser:
         return [a for a in self._roster if not self.unmet(task, a)]
 
     def unmet(self, task: TaskSnapshot, agent: AgentConfig) -> list[str]:
-        """Names of the requirements this agent does not meet."""
+        """Names of the requirements this agent does not meet, on the model it is routed to."""
+        return self.unmet_by(task, self._route(task, agent))
+
+    def unmet_by(self, task: TaskSnapshot, agent: AgentConfig) -> list[str]:
+        """The same for the agent exactly as it is given."""
         requires = task.get("requires", {})
         has = self._profiles.of(agent)
+        provider = has.provider and (agent.provider or self._default_provider)
         checks = (
             ("requiredTools", has.tools.issuperset(requires.get("requiredTools", ()))),
             (
@@ -121,7 +130,7 @@ class AgentChooser:
                 has.capabilities.issuperset(requires.get("requiredCapabilities", ())),
             ),
             ("requiredBackend", requires.get("requiredBackend", has.backend) == has.backend),
-            ("requiredProvider", requires.get("requiredProvider", has.provider) == has.provider),
+            ("requiredProvider", requires.get("requiredProvider", provider) == provider),
         )
         return [name for name, met in checks if not met]
 

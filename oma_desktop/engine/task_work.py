@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import cast
 
@@ -13,11 +14,13 @@ from oma_desktop.engine.budget import total
 from oma_desktop.engine.delegation import Delegation
 from oma_desktop.engine.dispatch_gate import DispatchGate
 from oma_desktop.engine.judging import asked_to_revise, with_more_turns
+from oma_desktop.engine.model_routes import same_endpoint
 from oma_desktop.engine.nested_usage import entry_usage
 from oma_desktop.engine.prompt import Dependency, build_prompt, own_role
 from oma_desktop.engine.retry import (
     asked_delay_ms,
     delay_ms,
+    is_provider_failure,
     is_retryable,
     max_attempts,
     may_retry,
@@ -100,8 +103,9 @@ class TaskWork:
 
     async def _with_agent(self, task: TaskSnapshot, agent: AgentConfig) -> None:
         """Wait for the agent; the wait is shown and is no part of the duration (DEV-33)."""
-        lock = self._agents.setdefault(agent.name, asyncio.Lock())
-        if lock.locked():
+        ways = self._ways(task, agent)
+        lock = self._lock(agent, routed=ways != (agent,))
+        if isinstance(lock, asyncio.Lock) and lock.locked():
             self._bus.emit("task_status", task=task["id"], data={"to": "waiting_for_agent"})
         async with lock, self._attempt.pool.slot():
             if self._control.stop is not None:
@@ -109,7 +113,7 @@ class TaskWork:
                 return
             clock = self._attempt.services.clock
             start = clock.monotonic()
-            result, earlier = await self._tries(task, agent)
+            result, earlier, agent = await self._tries(task, ways)
             self._state.durations_ms[task["id"]] = round((clock.monotonic() - start) * 1000)
         judged = await self._judged(task, agent, result)
         result, own = judged.result, judged.own
@@ -124,6 +128,16 @@ class TaskWork:
             await self._settling.succeeded(task["id"], result, own)
         else:
             await self._settling.failed(task["id"], result, own)
+
+    def _ways(self, task: TaskSnapshot, agent: AgentConfig) -> tuple[AgentConfig, ...]:
+        """The agent as it may work on the task; fallbacks that do not fit it are left out."""
+        first, *others = self._attempt.routes.ways(agent, phase="worker", task=task)
+        fitting = [a for a in others if not self._attempt.chooser.unmet_by(task, a)]
+        return (first, *fitting)
+
+    def _lock(self, agent: AgentConfig, *, routed: bool) -> asyncio.Lock | nullcontext[None]:
+        """Routed work is done by a fresh agent, which waits for nobody (engine.md 2.5)."""
+        return nullcontext() if routed else self._agents.setdefault(agent.name, asyncio.Lock())
 
     async def _judged(
         self, task: TaskSnapshot, agent: AgentConfig, result: AgentRunResult
@@ -146,7 +160,7 @@ class TaskWork:
         if answer.entry is not None:
             self._state.put_entry(task_id, asked_to_revise(answer.entry, text))
             await self._attempt.save("revision_asked")
-        lock = self._agents.setdefault(agent.name, asyncio.Lock())
+        lock = self._lock(agent, routed=agent != self._attempt.team.agent(agent.name))
         async with lock, self._attempt.pool.slot():
             if self._control.token.stopped:
                 return None
@@ -173,10 +187,15 @@ class TaskWork:
         self._state.queue.put_back(task_id)
 
     async def _tries(
-        self, task: TaskSnapshot, agent: AgentConfig
-    ) -> tuple[AgentRunResult, TokenUsage]:
-        """Return the last try's result with its own usage, and what earlier tries used."""
+        self, task: TaskSnapshot, ways: tuple[AgentConfig, ...]
+    ) -> tuple[AgentRunResult, TokenUsage, AgentConfig]:
+        """Return the last try's result with its own usage, what earlier tries used, and who tried.
+
+        Where the endpoint failed the next way is taken, also when no further try is due; everything
+        else is tried again the same way (engine.md 2.7). A restore begins with the first way.
+        """
         task_id = task["id"]
+        agent, *others = ways
         number = self._try_number(task_id)
         earlier = no_usage()
         while True:
@@ -185,11 +204,14 @@ class TaskWork:
                 # Given up in the middle: nobody knows how far its open calls came.
                 self._state.unsure |= self._state.open_calls(task_id, waiting=False)
             own = result.token_usage
-            if self._stopped_between(task, result, number):
+            other = others[0] if others and is_provider_failure(result) else None
+            between = other is not None and self._control.token.stopped
+            if between or self._stopped_between(task, result, number):
                 result = replace(result, aborted=True)
-            if self._parks(task_id, result) is not None or not self._again(task, result, number):
+            within = number < max_attempts(task) or other is not None
+            if self._parks(task_id, result) is not None or not self._again(result, within=within):
                 break
-            if not await self._pause(task, agent, result, number):
+            if not await self._pause(task, agent, result, number, other=other):
                 result = replace(result, aborted=True)
                 break
             lost = self._state.nested.take((task_id,))
@@ -199,11 +221,12 @@ class TaskWork:
             self._state.total_retries += 1
             earlier = total((earlier, own, lost))
             number += 1
+            if other is not None:
+                agent, *others = others
             await self._attempt.save("retry")
-        return result, earlier
+        return result, earlier, agent
 
-    def _again(self, task: TaskSnapshot, result: AgentRunResult, number: int) -> bool:
-        within = number < max_attempts(task)
+    def _again(self, result: AgentRunResult, *, within: bool) -> bool:
         return within and self._control.stop is None and may_retry(result, self._control.token)
 
     def _stopped_between(self, task: TaskSnapshot, result: AgentRunResult, number: int) -> bool:
@@ -212,17 +235,27 @@ class TaskWork:
         return within and self._control.token.stopped and is_retryable(result)
 
     async def _pause(
-        self, task: TaskSnapshot, agent: AgentConfig, result: AgentRunResult, number: int
+        self,
+        task: TaskSnapshot,
+        agent: AgentConfig,
+        result: AgentRunResult,
+        number: int,
+        *,
+        other: AgentConfig | None,
     ) -> bool:
+        """Wait before the next try; an endpoint's wish to be left alone binds no `other` one."""
         services = self._attempt.services
         wait_ms = delay_ms(task, attempt=number, rng=services.rng)
-        wait_ms = max(wait_ms, asked_delay_ms(result))
-        facts = {
+        if other is None or same_endpoint(agent, other):
+            wait_ms = max(wait_ms, asked_delay_ms(result))
+        facts: dict[str, object] = {
             "attempt": number,
-            "maxAttempts": max_attempts(task),
+            "maxAttempts": max(max_attempts(task), number + (other is not None)),
             "error": failure_text(result),
             "nextDelayMs": wait_ms,
         }
+        if other is not None:
+            facts["nextModel"] = other.model
         self._bus.emit("task_retry", agent=agent.name, task=task["id"], data=facts)
         note("retry_scheduled", retry_try=number, retry_delay_ms=wait_ms)
         async with self._attempt.pool.lent():

@@ -28,6 +28,7 @@ from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.llm.keys import StoredKey, stored_key
 from oma_desktop.engine.llm.presets import PRESETS, SCRIPTED
 from oma_desktop.engine.llm.retry_policy import RetryNotice
+from oma_desktop.engine.model_routes import OF_AGENTS, OF_COORDINATOR, every_way
 from oma_desktop.engine.outside import OutsideTools
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.recovery_policies import recovery_of_file, recovery_of_script
@@ -194,6 +195,10 @@ def _wired(
         endpoints.append(models.resolve(coordinator))
     external = _external(config, world)
     options = _options(run_file)
+    ways = [w for agent in config.agents for w in every_way(agent, options, of=OF_AGENTS)]
+    if run_file.goal is not None:
+        ways += every_way(coordinator, options, of=OF_COORDINATOR)
+    endpoints = list(dict.fromkeys([*endpoints, *map(models.resolve, ways)]))
     check_prices(options.prices, [(e.agent, e.provider, e.model) for e in endpoints])
     outside.join(registry, may_import=world.may_import)
     team = Team(

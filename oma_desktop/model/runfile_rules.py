@@ -45,6 +45,7 @@ def check_rules(
     found += _provider_rules(run_file)
     found += _redaction_rules(run_file)
     found += _cost_rules(run_file)
+    found += _routing_rules(run_file)
     return found
 
 
@@ -172,6 +173,19 @@ def _provider_rules(run_file: RunFile) -> Iterator[Problem]:
     for name, entry in run_file.providers.items():
         if entry.type == "scripted" and not entry.script:
             yield problem("RUNFILE_MISSING_KEY", ("providers", name, "script"), name="script")
+
+
+def _routing_rules(run_file: RunFile) -> Iterator[Problem]:
+    """A rule about an agent nobody has would silently never fit."""
+    routing = run_file.orchestrator.model_routing
+    if routing is None or run_file.team is None:
+        return
+    names = [*(agent.name for agent in run_file.team.agents), "coordinator"]
+    for index, rule in enumerate(routing.rules):
+        name = rule.match.agent
+        if name is not None and name not in names:
+            path = ("orchestrator", "modelRouting", "rules", index, "match", "agent")
+            yield unknown("RUNFILE_UNKNOWN_AGENT", path, name, names)
 
 
 def _cost_rules(run_file: RunFile) -> Iterator[Problem]:

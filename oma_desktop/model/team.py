@@ -18,6 +18,7 @@ from oma_desktop.model.described import Described as Described  # noqa: PLC0414 
 from oma_desktop.model.described import Text as Text  # noqa: PLC0414 - re-exported
 from oma_desktop.model.hook_names import CallableName, LoopDetection
 from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.model_routing import ModelRouting
 from oma_desktop.model.prices import Price
 from oma_desktop.model.verify import Verify
 
@@ -129,7 +130,8 @@ class OrchestratorOptions(Described):
 
     `failOn` names warnings that make a task a failure, for agents that say nothing (DEV-18).
     `prices` say what models cost, by `provider/model`, `model`, or `*` for all others;
-    `maxCostBudget` is an amount in the same unit and needs them.
+    `maxCostBudget` is an amount in the same unit and needs them. `modelRouting` sends work to other
+    models than the agents' own.
     """
 
     max_concurrency: Annotated[int, Field(ge=1)] = 5
@@ -150,5 +152,6 @@ class OrchestratorOptions(Described):
     max_delegation_depth: Annotated[int, Field(ge=0)] = 3
     max_cost_budget: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
     prices: dict[Text, Price] = {}
+    model_routing: ModelRouting | None = None
     fail_on: list[FailOn] = []
     egress_policy: JsonObject | None = None

@@ -7,10 +7,12 @@ from typing import Final
 
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.llm.presets import DEFAULT_PROVIDER
+from oma_desktop.engine.retry import is_provider_failure
 from oma_desktop.engine.task_work import fault
 from oma_desktop.engine.team import AgentJob
 from oma_desktop.model.errors import OmaError
 from oma_desktop.model.json_value import JsonValue
+from oma_desktop.model.model_routing import Phase
 from oma_desktop.model.result import AgentRunResult
 from oma_desktop.model.runfile import Coordinator
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions
@@ -19,6 +21,7 @@ COORDINATOR: Final = "coordinator"
 DECOMPOSE: Final = "@decompose"
 SYNTHESIS: Final = "@synthesis"
 MAX_TURNS: Final = 3
+_PHASES: Final[dict[str, Phase]] = {DECOMPOSE: "decomposition", SYNTHESIS: "synthesis"}
 _COPIED: Final = (
     "max_tokens",
     "temperature",
@@ -72,7 +75,8 @@ async def ask(
 ) -> AgentRunResult:
     """Let the coordinator work on one question; what it used is counted whatever comes of it.
 
-    It has no task, so nothing of it is saved and no tool call of it can be suspended.
+    Where an endpoint fails the next one of its route is asked (engine.md 1.6). It has no task, so
+    nothing of it is saved and no tool call of it can be suspended.
     """
     job = AgentJob(
         run_id=attempt.state.identity.run_id,
@@ -82,9 +86,12 @@ async def ask(
         token=attempt.control.token,
         check=check,
     )
-    try:
-        result = await attempt.services.execute(attempt.team, agent, job)
-    except OmaError as error:
-        result = fault(error)
-    attempt.state.budget.settle_coordination(result.token_usage)
+    for way in attempt.routes.ways(agent, phase=_PHASES[title]):
+        try:
+            result = await attempt.services.execute(attempt.team, way, job)
+        except OmaError as error:
+            result = fault(error)
+        attempt.state.budget.settle_coordination(result.token_usage)
+        if attempt.control.token.stopped or not is_provider_failure(result):
+            break
     return result

@@ -7,6 +7,7 @@ from typing import Final, cast
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.ceiling import over_ceiling
 from oma_desktop.engine.coordination.routing import best_agent
+from oma_desktop.engine.retry import is_provider_failure
 from oma_desktop.engine.settling import failure_text
 from oma_desktop.engine.task_work import fault
 from oma_desktop.engine.team import AgentJob
@@ -48,6 +49,16 @@ async def _ask(attempt: Attempt, agent: AgentConfig, goal: str) -> AgentRunResul
         prompt=goal,
         token=attempt.control.token,
     )
+    *ways, last = attempt.routes.ways(agent, phase=TASK_ID)
+    for way in ways:
+        result = await _once(attempt, way, job)
+        if attempt.control.token.stopped or not is_provider_failure(result):
+            return result
+        attempt.state.budget.settle(result.token_usage)
+    return await _once(attempt, last, job)
+
+
+async def _once(attempt: Attempt, agent: AgentConfig, job: AgentJob) -> AgentRunResult:
     try:
         return await attempt.services.execute(attempt.team, agent, job)
     except OmaError as error:

@@ -74,6 +74,7 @@ class SavedRun:
             metadata=options.metadata,
             max_token_budget=options.max_token_budget,
             max_cost_budget=options.max_cost_budget,
+            model_routing=options.model_routing,
             token=options.token,
             goal=options.goal,
             recovery=options.recovery,

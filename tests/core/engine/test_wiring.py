@@ -369,3 +369,14 @@ def test_a_model_without_a_price_is_refused_where_prices_are_given(tmp_path):
     assert refused(run, tmp_path, world()).code == "COST_PRICE_MISSING"
     run = run_file({"a": LOCAL}, orchestrator={"prices": {"*": {"input": 0, "output": 0}}})
     assert wire(run, base_dir=tmp_path, world=world()).orchestrator.prices
+
+
+def test_routed_models_are_resolved_before_anything_runs_and_need_their_keys(tmp_path):
+    routing = {"rules": [{"route": {"model": "n", "fallback": [{"model": "o"}]}}]}
+    run = run_file({"a": LOCAL}, orchestrator={"modelRouting": routing})
+    wired = wire(run, base_dir=tmp_path, world=world())
+    assert [e.model for e in wired.endpoints] == ["m", "n", "o"]
+    assert {e.base_url for e in wired.endpoints} == {LOCAL["baseURL"]}
+    routing["rules"][0]["route"]["fallback"] = [{"model": "p", "provider": "deepseek"}]
+    run = run_file({"a": LOCAL}, orchestrator={"modelRouting": routing})
+    assert refused(run, tmp_path, world()).code == "LLM_KEY_MISSING"

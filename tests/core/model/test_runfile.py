@@ -479,3 +479,16 @@ def test_a_ceiling_for_cost_needs_prices():
     run = read({"team": TEAM, "orchestrator": {"maxCostBudget": 1.5, "prices": prices}})
     refuse_unsupported(run)
     assert run.orchestrator.prices["*"].output == 1
+
+
+def test_routing_rules_name_agents_of_the_team_and_hold_no_keys():
+    rule = {"match": {"agent": "nobody"}, "route": {"model": "m"}}
+    with pytest.raises(InvalidInput) as caught:
+        read({"team": TEAM, "orchestrator": {"modelRouting": {"rules": [rule]}}})
+    (found,) = caught.value.facts["problems"]
+    assert found.code == "RUNFILE_UNKNOWN_AGENT"
+    rule = {"route": {"model": "m", "apiKey": "sk-1"}}
+    with pytest.raises(InvalidInput) as caught:
+        read({"team": TEAM, "orchestrator": {"modelRouting": {"rules": [rule]}}})
+    (found,) = caught.value.facts["problems"]
+    assert found.code == "RUNFILE_SECRET"
