@@ -53,7 +53,7 @@ def run_agent(*, clock: Clock, bus: EventBus, supervisor: Supervisor) -> Execute
         if agent.backend is not None:
             return await run_external(team, agent, job)
         runner = AgentRunner(
-            job, agent=agent, team=team, clock=clock, bus=bus, supervisor=supervisor
+            job, agent=agent, team=team, clock=clock, bus=job.bus or bus, supervisor=supervisor
         )
         return await runner.run()
 
@@ -78,7 +78,9 @@ class AttemptRun:
         team = with_delegation(team)
         wanted = options.recovery if options.recovery is not None else recovery
         repairs = checked_recovery(wanted, team=team, mode=state.mode)
-        services = replace(services, execute=metered(services.execute, state.cost))
+        bus = services.bus.of_run(state.identity.run_id)
+        execute = metered(_telling(bus, services.execute), state.cost)
+        services = replace(services, bus=bus, execute=execute)
         self._services = services
         self._state = state
         team = guarded(team, state, orchestrator, options)
@@ -241,3 +243,12 @@ class AttemptRun:
         if status is not None:
             facts["status"] = status
         self._services.bus.emit(event, data=facts)
+
+
+def _telling(bus: EventBus, execute: Execute) -> Execute:
+    """Agents of a run speak on the run's own bus, so that runs side by side are told apart."""
+
+    async def run(team: Team, agent: AgentConfig, job: AgentJob) -> AgentRunResult:
+        return await execute(team, agent, replace(job, bus=bus))
+
+    return run

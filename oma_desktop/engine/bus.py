@@ -15,13 +15,15 @@ class ProgressEvent:
 
     Additions: run_start, run_end, task_status, task_failed, checkpoint_saved, llm_retry,
     tool_start, tool_end, text_delta; from the runner also model_call {turn, attempt},
-    gate_call {gate, toolName, toolCallId}, tool_result {toolCallId}, loop_detected.
+    gate_call {gate, toolName, toolCallId}, tool_result {toolCallId}, loop_detected. `run` is the
+    run's id, for listeners that hear several; None for what belongs to no run.
     """
 
     type: str
     agent: str | None = None
     task: str | None = None
     data: Mapping[str, object] = field(default_factory=dict)
+    run: str | None = None
 
 
 Listener = Callable[[ProgressEvent], None]
@@ -33,8 +35,14 @@ class EventBus:
     One that raises is logged once and dropped.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, above: EventBus | None = None, run: str | None = None) -> None:
         self._listeners: list[Listener] = []
+        self._above = above
+        self._run = run
+
+    def of_run(self, run_id: str) -> EventBus:
+        """The bus of one run: what is told there is heard here too, with the run's id."""
+        return EventBus(above=self, run=run_id)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Add a listener; returns a function that removes it."""
@@ -55,11 +63,15 @@ class EventBus:
         data: Mapping[str, object] | None = None,
     ) -> None:
         """Tell every listener."""
-        event = ProgressEvent(type_, agent, task, data or {})
+        self._deliver(ProgressEvent(type_, agent, task, data or {}, self._run))
+
+    def _deliver(self, event: ProgressEvent) -> None:
         for listener in list(self._listeners):
             try:
                 listener(event)
             except Exception:
-                log.exception("progress listener dropped at %s", type_)
+                log.exception("progress listener dropped at %s", event.type)
                 if listener in self._listeners:
                     self._listeners.remove(listener)
+        if self._above is not None:
+            self._above._deliver(event)  # noqa: SLF001 - a bus of the same kind

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from oma_desktop.engine.boundaries import Boundaries
+from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.hooks import AgentHooks
 from oma_desktop.engine.llm.base import ModelAdapter
@@ -69,7 +70,8 @@ class AgentJob:
     does not run. `run_masked`: see RestoreOptions; it concerns the open calls of `resume` only.
     `delegate` is how this agent hands work to others; None: it works for no team.
     `check` looks at an answer that fits the agent's output schema and returns what is wrong with it
-    in words for the model, or None; it takes part in the one repair.
+    in words for the model, or None; it takes part in the one repair. `bus` is where the agent's
+    events are told; None: where the executor was made for.
     """
 
     run_id: str
@@ -84,3 +86,4 @@ class AgentJob:
     run_masked: frozenset[str] | None = frozenset()
     delegate: Delegate | None = None
     check: Callable[[JsonValue], str | None] | None = None
+    bus: EventBus | None = None

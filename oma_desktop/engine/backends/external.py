@@ -116,7 +116,8 @@ class ExternalAgents:
                 raise BackendUnusable("BACKEND_UNAVAILABLE", agent=agent.name)
 
     def _emit(self, agent: AgentConfig, job: AgentJob, type_: str, **data: object) -> None:
-        self._bus.emit(type_, agent=agent.name, task=job.task_id, data=data)
+        bus = job.bus or self._bus
+        bus.emit(type_, agent=agent.name, task=job.task_id, data=data)
 
 
 def _result(answer: Answer) -> AgentRunResult:

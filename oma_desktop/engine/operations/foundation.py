@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,7 +67,7 @@ class Foundation:
         return RunState(
             mode=mode,
             identity=identity,
-            queue=TaskQueue(now=self.now, listener=self.tell),
+            queue=TaskQueue(now=self.now, listener=self.teller(identity.run_id)),
             messages=messages,
             budget=RunBudget(self.limit(options.max_token_budget)),
             cost=self.cost(options.max_cost_budget),
@@ -100,7 +100,12 @@ class Foundation:
         wanted = options.recovery if options.recovery is not None else self.recovery
         checked_recovery(wanted, team=team, mode=mode)
 
-    def tell(self, event: str, task_id: str) -> None:
+    def teller(self, run_id: str) -> Callable[[str, str], None]:
         """Every change of a task's status is told, cascades included (DEV-17)."""
-        if event != "all_complete":
-            self.services.bus.emit("task_status", task=task_id, data={"to": _STATUS_OF[event]})
+        bus = self.services.bus.of_run(run_id)
+
+        def tell(event: str, task_id: str) -> None:
+            if event != "all_complete":
+                bus.emit("task_status", task=task_id, data={"to": _STATUS_OF[event]})
+
+        return tell

@@ -136,7 +136,7 @@ class SavedRun:
             budget_limit=self._base.limit(options.max_token_budget),
             now=self._base.now,
             new_id=self._services.ids.uuid,
-            queue_listener=self._base.tell,
+            queue_listener=self._base.teller(identity.run_id),
             retry_failed=options.retry_failed,
         )
         state.metadata = self._metadata if self._metadata is not None else state.metadata

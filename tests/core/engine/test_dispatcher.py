@@ -341,3 +341,22 @@ async def test_two_runs_of_one_engine_do_not_meet():
     assert [r.identity.run_id for r in results] == ["one", "two"]
     keys = [e.key for e in world.store.list()]
     assert keys == ["__oma_checkpoint__/one/latest", "__oma_checkpoint__/two/latest"]
+
+
+async def test_runs_side_by_side_on_one_engine_are_told_apart() -> None:
+    world = RunWorld()
+
+    async def both(oma):
+        first = RunOptions(run_id="one")
+        second = RunOptions(run_id="two")
+        return await asyncio.gather(
+            oma.run_tasks(world.team, [spec("x", assignee="a")], first),
+            oma.run_tasks(world.team, [spec("y", assignee="b")], second),
+        )
+
+    one, two = await world._with(both, real_runner=False)
+    assert {e.run for e in world.events if e.type != "gate_call"} == {"one", "two"}
+    titles = {(e.run, e.data["title"]) for e in world.of("task_start")}
+    assert titles == {("one", "x"), ("two", "y")}
+    assert one.identity.run_id == "one"
+    assert two.identity.run_id == "two"
