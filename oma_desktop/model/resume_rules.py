@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ParamSpec
+from typing import Final, ParamSpec
 
 from oma_desktop.model.approval import ApprovalRow
 from oma_desktop.model.approval_rules import (
@@ -41,13 +41,17 @@ from oma_desktop.model.errors import OmaError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.lenient import object_at, text_at, whole_at
 from oma_desktop.model.masked import is_masked
+from oma_desktop.model.own_facts import answer_of, own_facts
 from oma_desktop.model.problem import problem_of
 from oma_desktop.model.resume import CallItem, Evidence, NeedsYouItem, ResumePlan, TaskItem
-from oma_desktop.model.run_facts import ACTIVE, RunFacts, agent_of, gather, task_id_of
+from oma_desktop.model.run_facts import ACTIVE, TERMINAL, RunFacts, agent_of, gather, task_id_of
 from oma_desktop.model.run_states import is_replaced
 from oma_desktop.model.view import Effect, Problem
 
 P = ParamSpec("P")
+
+_ANSWER: Final = TaskItem("@synthesis", "@synthesis", "coordinator", "pending", "answer_due")
+"""The closing answer of a run of a goal; no task, but a question to a model."""
 
 
 def resume_plan(
@@ -71,6 +75,8 @@ def resume_plan(
         _keep_only(facts, lists, "plan_only")
     else:
         _sort_tasks(facts, known, lists)
+        if _answer_comes(facts):
+            lists.asked.append(_ANSWER)
     identity = object_at(facts.snapshot, "identity")
     attempt = whole_at(identity, "attempt") or 1
     return ResumePlan(
@@ -224,6 +230,14 @@ def _needs_you(facts: RunFacts) -> Iterator[NeedsYouItem]:
                 _title(facts, task_id) if task_id else None,
                 text_at(object_at(request, "content"), "toolName") or None,
             )
+
+
+def _answer_comes(facts: RunFacts) -> bool:
+    """Whether the coordinator is asked for the closing answer (engine.md 4.5; P13)."""
+    if text_at(facts.snapshot, "mode") != "runTeam" or "goal" not in facts.snapshot:
+        return False
+    done = all(text_at(task, "status") in TERMINAL for task in facts.tasks.values())
+    return not done or answer_of(own_facts(facts.snapshot)) is None
 
 
 def _stops_rejected(facts: RunFacts) -> bool:

@@ -65,6 +65,7 @@ _REASONS: Final = {
     "skipped": N_("skipped"),
     "replaced": N_("failed, replaced by a new plan"),
     "rejected": N_("not run: the run ends as rejected"),
+    "answer_due": N_("the coordinator writes the answer"),
     "plan_only": N_("not run: only the plan was wanted"),
 }
 _CALLS: Final = frozenset({Line.REPLAYED, Line.CALLS_WILL_RUN, Line.DENIED, Line.MAY_RUN_TWICE})

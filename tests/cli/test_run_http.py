@@ -74,3 +74,20 @@ async def test_a_refusing_server_fails_the_task_with_its_words(tmp_path):
         done = await program("run", tmp_path / "run.json", TRIAL_KEY=KEY)
     assert done.code == 1
     assert "no such model" in done.out
+
+
+async def test_a_goal_is_planned_and_answered_over_the_wire(tmp_path):
+    plan = json.dumps([{"title": "A", "description": "Do A.", "assignee": "worker"}])
+    answers = [turn(text=f"Here:\n```json\n{plan}\n```"), turn(text="A is done"), turn(text="So.")]
+    async with Loopback(answers) as server:
+        document = {**run_file(server), "goal": "First do A, then say so"}
+        del document["tasks"]
+        write(tmp_path, run=document, script=script("A"))
+        done = await program("run", tmp_path / "run.json", "--json", TRIAL_KEY=KEY)
+    assert done.code == 0
+    assert done.json["finalAnswer"] == "So."
+    asked, worked, summed = (r.body["messages"] for r in server.requests)
+    assert '"name":"worker"' in asked[0]["content"], "the coordinator knows the team"
+    assert "First do A, then say so" in asked[1]["content"]
+    assert "Do A." in worked[-1]["content"]
+    assert "A is done" in summed[-1]["content"]

@@ -85,6 +85,7 @@ EXPECTED = {
     },
     "d2_plan_gate_1_suspended": {
         "will_run": ["Market scan", "Draft copy", "Legal check"],
+        "asked": ["@synthesis"],
         "needs_you": ["plan"],
     },
     "d3_plan_gate_plan_only_2_approved": {
@@ -295,5 +296,6 @@ def test_plan_agrees_with_what_the_peer_really_ran(name: str) -> None:
     asked = {line.split(" | ")[1] for line in restored["log"]["modelCalls"]}
     stopped_early = {
         "g3_stale_after_final_failure": {"Write"},  # its dependency failed again
+        "e4_restore_without_coordinator": {"@synthesis"},  # there is nobody to ask
     }.get(name, set())
     assert asked >= {t.task_title for t in (*plan.asked, *plan.will_run)} - stopped_early
