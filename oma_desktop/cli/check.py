@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from oma_desktop.base.sentences import describe
 from oma_desktop.base.text import ntr, paragraph, tr
 from oma_desktop.cli.files import read_bytes
 from oma_desktop.cli.output import Exit, Output, placed, problem_facts, problem_line
-from oma_desktop.model.checkfile import check_document
+from oma_desktop.model.checkfile import CheckReport, check_document, problem_of
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.runfile import run_file_schema
@@ -31,7 +32,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         return Exit.OK
     if options.path is None:
         raise InvalidInput("USAGE", detail=tr("a path or --schema is needed"), command="check")
-    report = check_document(read_bytes(options.path), name=str(options.path))
+    report = _with_plan(
+        check_document(read_bytes(options.path), name=str(options.path)), options.path
+    )
     problems: list[JsonObject] = []
     for problem in report.problems:
         problems.append(_document(problem))
@@ -43,6 +46,21 @@ def run(options: argparse.Namespace, output: Output) -> int:
     else:
         output.line(ntr("{n} problem.", "{n} problems.", len(problems)))
     return Exit.OK if report.ok else Exit.FAILED
+
+
+def _with_plan(report: CheckReport, path: Path) -> CheckReport:
+    """Return the report with what is wrong with the frozen plan the file names, if it names one."""
+    if report.plan is None:
+        return report
+    named = path.parent / report.plan
+    try:
+        found = check_document(read_bytes(named), name=str(named))
+    except InvalidInput as error:
+        problems: tuple[Problem, ...] = (problem_of(error, str(named)),)
+    else:
+        other = Problem("PLAN_EXPECTED", "error", "$.plan", {"path": str(named)})
+        problems = found.problems if found.kind == "plan" else (other,)
+    return replace(report, problems=(*report.problems, *problems))
 
 
 def _document(problem: Problem) -> JsonObject:

@@ -9,7 +9,7 @@ from pathlib import Path
 from oma_desktop.model.document_text import Document, read_document
 from oma_desktop.model.errors import InvalidInput, OmaError
 from oma_desktop.model.plan import PlanArtifact
-from oma_desktop.model.plan_reading import plan_in
+from oma_desktop.model.plan_reading import is_plan, plan_in
 from oma_desktop.model.runfile import RunFile
 
 
@@ -31,13 +31,18 @@ def document_at(path: Path) -> Document:
     Corrupt and InvalidInput for what is no JSON and no YAML.
     """
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise InvalidInput("FILE_NOT_REGULAR", path=str(path))
+        refuse_pipe(path)
         data = path.read_bytes()
     except OSError as error:
         raise InvalidInput("RUNFILE_UNREADABLE", path=str(path), found=error.strerror) from error
     with naming(path):
         return read_document(data, name=str(path))
+
+
+def refuse_pipe(path: Path) -> None:
+    """Raise InvalidInput FILE_NOT_REGULAR for what would keep a reader waiting; may OSError."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InvalidInput("FILE_NOT_REGULAR", path=str(path))
 
 
 def plan_of(run_file: RunFile, base_dir: Path) -> PlanArtifact | None:
@@ -49,5 +54,7 @@ def plan_of(run_file: RunFile, base_dir: Path) -> PlanArtifact | None:
         return run_file.plan
     path = base_dir / run_file.plan
     document = document_at(path)
+    if not is_plan(document.value):
+        raise InvalidInput("PLAN_EXPECTED", path=str(path))
     with naming(path):
         return plan_in(document)

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.ms_iso import to_ms_iso
+from oma_desktop.engine.documents import refuse_pipe
 from oma_desktop.engine.llm.scripted import NAP_S, ScriptedAdapter
 from oma_desktop.engine.team import Team
 from oma_desktop.engine.tools.gate import ALLOW, GateCall, GateDecision, Gates
@@ -33,10 +34,11 @@ class ScriptedThrow(Exception):
 def load_script(path: Path) -> Script:
     """Read a script file.
 
-    Raises InvalidInput: SCRIPT_UNREADABLE (cannot be read), a code of `json_text.parse` (no JSON)
-    or SCRIPT_INVALID with `where` and `found`.
+    Raises InvalidInput: SCRIPT_UNREADABLE (cannot be read), FILE_NOT_REGULAR (a pipe), a code of
+    `json_text.parse` (no JSON) or SCRIPT_INVALID with `where` and `found`.
     """
     try:
+        refuse_pipe(path)
         data = path.read_bytes()
     except OSError as error:
         raise InvalidInput("SCRIPT_UNREADABLE", path=str(path), found=str(error)) from error

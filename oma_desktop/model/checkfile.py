@@ -26,11 +26,13 @@ STORE_KEYS: Final = frozenset({"version", "entries"})
 class CheckReport:
     """`ok` is False exactly when a problem of severity error was found.
 
-    Problems are in the order of the file; their sentences are in `base.sentences`.
+    Problems are in the order of the file; their sentences are in `base.sentences`. `plan` is the
+    path of the frozen plan that a run file names, as it stands there.
     """
 
     kind: Kind
     problems: tuple[Problem, ...] = ()
+    plan: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -88,4 +90,6 @@ def _check_written(document: Document) -> CheckReport:
     if is_plan(document.value):
         return CheckReport("plan", look_at_plan(document).problems)
     read = look_at_run_file(document)
-    return CheckReport(read.kind or "unknown", read.problems)
+    named = read.run_file.plan if read.run_file is not None else None
+    plan = named if isinstance(named, str) else None
+    return CheckReport(read.kind or "unknown", read.problems, plan)

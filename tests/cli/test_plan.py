@@ -156,7 +156,7 @@ def test_a_replay_is_never_repaired(cli, folder):
     done = cli("run", folder.parent / "plans" / "plan.json", "--team", folder / "runfile.json")
     assert done.code == 2
     assert "replayed exactly" in done.err
-    write(folder, runfile=team_file(recovery=REPAIRS, plan="p.json"))
+    write(folder, runfile=team_file(recovery=REPAIRS, plan=LITTLE))
     checked = cli("check", folder / "runfile.json", "--json")
     assert [p["code"] for p in checked.json["problems"]] == ["PLAN_NEEDS_FIXED_RECOVERY"]
 
@@ -169,11 +169,43 @@ def test_rounds_and_dispatch_exclude_each_other(cli, folder):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
-@pytest.mark.parametrize("command", ["run", "check"])
-def test_a_pipe_is_refused_and_not_waited_for(cli, tmp_path, command):
-    os.mkfifo(tmp_path / "pipe")
-    done = cli(command, tmp_path / "pipe", "--json")
+@pytest.mark.parametrize(
+    "arguments",
+    [("run", "{}"), ("check", "{}"), ("inspect", "{}"), ("plan", "{}", "-o", "{}.json"),
+     ("run", PLAN, "--team", "{}"), ("run", PLAN, "--script", "{}")],
+    ids=lambda words: " ".join(str(w) for w in words if w is not PLAN),
+)  # fmt: skip
+def test_a_pipe_is_refused_and_not_waited_for(cli, tmp_path, arguments):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = cli(*(str(word).replace("{}", str(pipe)) for word in arguments), "--json")
     assert (done.code, done.error["code"]) == (2, "FILE_NOT_REGULAR")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_the_window_refuses_a_pipe_too(cli, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    done = cli(tmp_path / "pipe")
+    assert done.code == 2
+    assert "no regular file" in done.err
+
+
+def test_check_looks_into_the_plan_a_run_file_names(cli, folder):
+    def problems():
+        checked = cli("check", folder / "runfile.json", "--json")
+        assert checked.code == (1 if checked.json["problems"] else 0)
+        return [(p["code"], p["path"]) for p in checked.json["problems"]]
+
+    write(folder, runfile=team_file(plan="p.json"), p=LITTLE)
+    assert problems() == []
+    write(folder, p={**LITTLE, "tasks": [{**LITTLE["tasks"][1]}]})
+    assert problems() == [("RUNFILE_UNKNOWN_TASK", "$.tasks[0].dependsOn[0]")]
+    write(folder, p={"agents": []})
+    assert [code for code, _ in problems()] == ["PLAN_EXPECTED"]
+    (folder / "p.json").unlink()
+    assert [code for code, _ in problems()] == ["PATH_NOT_FOUND"]
+    done = cli("run", folder / "runfile.json", "--json")
+    assert (done.code, done.error["code"]) == (2, "RUNFILE_UNREADABLE")
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("It was left as it is."),
         N_("Continue it with restore, or give the new run another id or place."),
     ),
+    "RUN_AGENT_NOT_RESUMABLE": Sentence(
+        N_("The agent was stopped before it was done."),
+        N_("An agent that runs alone is never saved, so there is nothing to go on from."),
+        N_("Run it again, or as a task of a team, which is saved."),
+    ),
     "CHECKPOINT_AMBIGUOUS": Sentence(
         N_("This store holds several runs: {keys}."),
         N_("Nothing was changed."),

@@ -9,6 +9,11 @@ from oma_desktop.base.text import N_, Sentence
 _NOTHING_RAN = N_("Nothing was run.")
 
 SENTENCES: Final[dict[str, Sentence]] = {
+    "PLAN_EXPECTED": Sentence(
+        N_("{path} is not a frozen plan."),
+        "",
+        N_("Name a file that the command plan has written."),
+    ),
     "PLAN_VERSION": Sentence(
         N_("{place}: this plan has the version {found}; only version 1 can be replayed."),
         "",
