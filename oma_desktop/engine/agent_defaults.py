@@ -76,6 +76,12 @@ def thinking_fields(thinking: JsonObject, provider: str) -> JsonObject:
     return wire_fields
 
 
+def without_programs(team: TeamConfig) -> TeamConfig:
+    """Return the team with every agent on a model: a script plays all of them (product.md 6)."""
+    agents = [agent.model_copy(update={"backend": None}) for agent in team.agents]
+    return team.model_copy(update={"agents": agents})
+
+
 def _program(backend: Backend, base_dir: Path) -> Backend:
     """A command or folder written with a slash lies beside the run file; a bare name in PATH."""
     changes: dict[str, str] = {}

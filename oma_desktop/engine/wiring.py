@@ -16,7 +16,7 @@ from pathlib import Path
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
-from oma_desktop.engine.agent_defaults import with_defaults
+from oma_desktop.engine.agent_defaults import with_defaults, without_programs
 from oma_desktop.engine.backends.environment import environment
 from oma_desktop.engine.backends.external import ExternalAgents
 from oma_desktop.engine.bus import EventBus
@@ -248,7 +248,7 @@ def _scripted(
         if problems and run_file.plan is None:  # a replay starts all the same (formats.md 6)
             raise refusal(tuple(problems))
     else:
-        config = with_defaults(run_file.team, run_file, base_dir)
+        config = without_programs(with_defaults(run_file.team, run_file, base_dir))
         bare = Team(config, ToolRegistry(), adapter_for=_no_model)
         team = apply_script(
             bare, script, clock=world.clock, speed=world.speed, effects=world.effects

@@ -36,10 +36,7 @@ def trust_question(
         folder.resolve(),
         source,
         _functions(run_file),
-        tuple(
-            f"{name}: {shlex.join([entry.command, *entry.args])}"
-            for name, entry in run_file.tools.mcp.items()
-        ),
+        _commands(run_file),
     )
     return question if question.names else None
 
@@ -49,3 +46,13 @@ def _functions(run_file: RunFile) -> tuple[str, ...]:
     tools = [entry.use for entry in run_file.tools.python]
     hooks = [hook.use for hook in named_functions(run_file)]
     return tuple(dict.fromkeys([*tools, *hooks]))
+
+
+def _commands(run_file: RunFile) -> tuple[str, ...]:
+    """The MCP servers, then the agents that are programs of their own."""
+    agents = run_file.team.agents if run_file.team is not None else []
+    programs = [
+        *run_file.tools.mcp.items(),
+        *((agent.name, agent.backend) for agent in agents if agent.backend is not None),
+    ]
+    return tuple(f"{name}: {shlex.join([p.command, *p.args])}" for name, p in programs)

@@ -3,11 +3,18 @@
 import json
 import sys
 
+import pytest
+
 from tests.cli.conftest import ROOT
 from tests.cli.files import write
 
 PROGRAM = ROOT / "tests" / "core" / "engine" / "backends" / "acp_program.py"
 SHOUT = "import sys; print(sys.stdin.read().upper())"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMA_DESKTOP_HOME", str(tmp_path / "home"))
 
 
 def run_file(*agents, tasks):
@@ -33,7 +40,7 @@ def test_a_process_and_an_acp_agent_work_in_one_graph(cli, tmp_path):
             tasks=[task("first", "loud"), task("second", "acp", "first")],
         ),
     )
-    done = cli("run", tmp_path / "run.json", "--json")
+    done = cli("run", tmp_path / "run.json", "--trust-folder", "--json")
     assert done.code == 0, done.err
     first, second = (r["output"] for r in done.json["taskResults"])
     assert "FIRST" in first
@@ -47,7 +54,7 @@ def test_a_failed_program_fails_its_task_and_a_restore_runs_it_again_from_the_st
     code = "import os, sys; sys.exit(0 if os.path.exists('mended') else 'not yet')"
     broken = {"kind": "process", "command": sys.executable, "args": ["-c", code]}
     write(tmp_path, run=run_file({"name": "p", "backend": broken}, tasks=[task("only", "p")]))
-    done = cli("run", tmp_path / "run.json", "--json")
+    done = cli("run", tmp_path / "run.json", "--trust-folder", "--json")
     assert done.code == 1
     assert "ended with status 1: not yet" in json.dumps(done.json["tasks"])
     (tmp_path / "store" / "mended").touch()
@@ -59,7 +66,31 @@ def test_a_failed_program_fails_its_task_and_a_restore_runs_it_again_from_the_st
 def test_a_program_that_is_not_there_is_found_before_anything_runs(cli, tmp_path):
     missing = {"kind": "process", "command": "no-such-program-here"}
     write(tmp_path, run=run_file({"name": "p", "backend": missing}, tasks=[task("only", "p")]))
-    done = cli("run", tmp_path / "run.json", "--json")
+    done = cli("run", tmp_path / "run.json", "--trust-folder", "--json")
     assert done.code == 2
     assert "no-such-program-here" in done.error["message"]
     assert not (tmp_path / "store").exists()
+
+
+def test_nothing_is_started_before_the_folder_is_trusted(cli, tmp_path):
+    code = "open('started', 'w').close()"
+    program = {"kind": "process", "command": sys.executable, "args": ["-c", code]}
+    write(tmp_path, run=run_file({"name": "p", "backend": program}, tasks=[task("only", "p")]))
+    done = cli("run", tmp_path / "run.json", "--json")
+    assert (done.code, done.error["code"]) == (2, "FOLDER_NOT_TRUSTED")
+    assert f"p: {sys.executable} -c" in done.error["message"]
+    assert not list(tmp_path.rglob("started"))
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_script_plays_agents_that_are_programs_too(cli, tmp_path):
+    program = {"kind": "process", "command": "no-such-program-here"}
+    script = {"agents": [{"name": "p"}], "replies": {"only": [{"text": "played"}]}}
+    write(
+        tmp_path,
+        run=run_file({"name": "p", "backend": program}, tasks=[task("only", "p")]),
+        script=script,
+    )
+    done = cli("run", tmp_path / "run.json", "--script", tmp_path / "script.json", "--json")
+    assert done.code == 0, done.err
+    assert done.json["taskResults"][0]["output"] == "played"
