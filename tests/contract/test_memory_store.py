@@ -1,10 +1,17 @@
 """What every store promises, capability by capability (formats.md 1.1, 1.2).
 
-A new store joins by one line in STORES; optional capabilities are tested where they exist.
+A new store joins by one line in STORES; optional capabilities are tested where they exist. A store
+of somebody else's is tested with
+
+    OMA_CONTRACT_STORE=package.module:make_store python -m pytest tests/contract
+
+where `make_store()` returns a new, empty store at each call; nothing else is tested then.
 """
 
 from __future__ import annotations
 
+import importlib
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +70,11 @@ STORES: dict[str, Callable[[pytest.FixtureRequest], Any]] = {
     "redacting redis": lambda request: RedactingStore(redis_store(request)),
     "redacting postgresql": lambda request: RedactingStore(postgres_store(request)),
 }
+OURS = {*STORES}
+if FOREIGN := os.environ.get("OMA_CONTRACT_STORE"):
+    module, _, maker = FOREIGN.partition(":")
+    make_store = getattr(importlib.import_module(module), maker)
+    STORES = {FOREIGN: lambda _: make_store()}
 DATABASES = {"redis", "postgresql"}
 LACKS = {name: AtomicStore for name in STORES if name.startswith("redacting")}
 """What a store is not allowed to have; its tests of that capability are left out."""
@@ -77,9 +89,17 @@ def every(capability: type | None = None) -> list[Any]:
     ]
 
 
+def made(request: pytest.FixtureRequest, capability: type | None = None) -> Any:
+    """A new store; ours must have the capability they claim, others are asked."""
+    store = STORES[request.param](request)
+    if capability and request.param not in OURS and not isinstance(store, capability):
+        pytest.skip(f"{request.param} is no {capability.__name__}")
+    return store
+
+
 @pytest.fixture(params=every())
 def store(request: pytest.FixtureRequest) -> Any:
-    return STORES[request.param](request)
+    return made(request)
 
 
 class TestRequired:
@@ -149,7 +169,7 @@ class TestRequired:
 class TestAtomic:
     @pytest.fixture(params=every(AtomicStore))
     def store(self, request: pytest.FixtureRequest) -> Any:
-        return STORES[request.param](request)
+        return made(request, AtomicStore)
 
     def test_declared(self, store: Any) -> None:
         assert isinstance(store, AtomicStore)
@@ -195,6 +215,10 @@ class TestAtomic:
 
 
 class TestExpiring:
+    @pytest.fixture(params=every())
+    def store(self, request: pytest.FixtureRequest) -> Any:
+        return made(request, ExpiringStore)
+
     def test_declared(self, store: Any) -> None:
         assert isinstance(store, ExpiringStore)
 
@@ -222,8 +246,11 @@ class TestExpiring:
         assert store.get("a").created_at == created
 
 
-@pytest.mark.parametrize("store", ["memory", "file"], indirect=True)
 class TestBatching:
+    @pytest.fixture(params=[n for n in STORES if n in ("memory", "file") or n not in OURS])
+    def store(self, request: pytest.FixtureRequest) -> Any:
+        return made(request, BatchingStore)
+
     def test_declared(self, store: Any) -> None:
         assert isinstance(store, BatchingStore)
 
