@@ -11,6 +11,7 @@ from typing import cast
 from oma_desktop.engine.approvals import TaskBoundaries
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.budget import total
+from oma_desktop.engine.ceiling import over_ceiling
 from oma_desktop.engine.delegation import Delegation
 from oma_desktop.engine.dispatch_gate import DispatchGate
 from oma_desktop.engine.judging import asked_to_revise, with_more_turns
@@ -203,18 +204,21 @@ class TaskWork:
             if not (result.success or result.suspended):
                 # Given up in the middle: nobody knows how far its open calls came.
                 self._state.unsure |= self._state.open_calls(task_id, waiting=False)
+                self._account(task_id, result.token_usage, agent)
             own = result.token_usage
             other = others[0] if others and is_provider_failure(result) else None
-            between = other is not None and self._control.token.stopped
+            between = other is not None and self._control.stop is not None
             if between or self._stopped_between(task, result, number):
                 result = replace(result, aborted=True)
             within = number < max_attempts(task) or other is not None
             if self._parks(task_id, result) is not None or not self._again(result, within=within):
                 break
-            if not await self._pause(task, agent, result, number, other=other):
+            slept = await self._pause(task, agent, result, number, other=other)
+            if not slept or self._control.stop is not None:
                 result = replace(result, aborted=True)
                 break
             lost = self._state.nested.take((task_id,))
+            self._state.budget.release(task_id)
             self._state.budget.settle(add_usage(own, lost))
             self._state.drop_entry(task_id)
             self._state.retries[task_id] = number
@@ -226,13 +230,18 @@ class TaskWork:
             await self._attempt.save("retry")
         return result, earlier, agent
 
+    def _account(self, task_id: str, own: TokenUsage, agent: AgentConfig) -> None:
+        """Let a try that failed count for the ceiling of the run before another one begins."""
+        self._state.budget.hold(task_id, own)
+        over_ceiling(self._attempt, agent=agent.name)
+
     def _again(self, result: AgentRunResult, *, within: bool) -> bool:
         return within and self._control.stop is None and may_retry(result, self._control.token)
 
     def _stopped_between(self, task: TaskSnapshot, result: AgentRunResult, number: int) -> bool:
         """Whether only the stop keeps this failure from being tried again: not final (DEV-12)."""
         within = number < max_attempts(task)
-        return within and self._control.token.stopped and is_retryable(result)
+        return within and self._control.stop is not None and is_retryable(result)
 
     async def _pause(
         self,
@@ -327,7 +336,8 @@ class TaskWork:
         number = self._try_number(task_id)
         between = self._stopped_between(self._state.queue.get(task_id), result, number)
         final = result.status.code == "timeout" and not between
-        if result.suspended or (token.stopped and result.aborted and not final):
+        stopping = self._control.stop is not None and result.aborted and not final
+        if result.suspended or stopping:
             return "stopped"
         return "stopped" if token.aborted and not result.success else None
 

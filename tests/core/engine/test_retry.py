@@ -273,3 +273,50 @@ async def test_idea_45_a_call_that_was_stopped_is_a_cancellation_not_a_failure_t
     result = await world.run(spec("One", max_retries=3), real_runner=True)
     assert result.status.code == "cancelled"
     assert world.of("task_retry") == []
+
+
+async def test_dev_12_a_try_that_crosses_the_runs_budget_is_the_last_and_is_not_final():
+    """The tries that are left are not used up by the stop: a restore with more budget has them."""
+    calls = []
+
+    async def work(_world, _agent, job):
+        calls.append(job.attempt)
+        return bad(usage=(100, 0)) if len(calls) == 1 else ok()
+
+    world = RunWorld(agents=["a"], work=work, max_token_budget=50)
+    result = await world.run(spec("One", max_retries=5), spec("Two", "One"))
+    assert calls == [1]
+    assert result.status.code == "budget_exhausted"
+    assert world.of("task_retry") == []
+    assert len(world.of("budget_exceeded")) == 1
+    assert result.total_usage["input_tokens"] == 100
+    assert world.statuses() == {"One": "in_progress", "Two": "blocked"}
+    world.options = world.options.model_copy(update={"max_token_budget": 5000})
+    again = await world.restore()
+    assert set(statuses(again).values()) == {"completed"}
+
+
+async def test_dev_12_a_failure_while_the_budget_stops_the_run_is_not_final_while_tries_are_left():
+    async def work(world, _agent, job):
+        if job.task_title == "Rich":
+            await world.clock.sleep(1)
+            return ok(usage=(1000, 0))
+        await world.clock.sleep(5)
+        return bad()
+
+    world = RunWorld(agents=["a", "b"], work=work, max_token_budget=50, max_concurrency=2)
+    await world.run(spec("Rich", assignee="a"), spec("Poor", assignee="b", max_retries=2))
+    assert world.statuses() == {"Rich": "completed", "Poor": "in_progress"}
+
+
+async def test_a_failure_without_tries_left_stays_final_also_beside_a_budget_stop():
+    async def work(world, _agent, job):
+        if job.task_title == "Rich":
+            await world.clock.sleep(1)
+            return ok(usage=(1000, 0))
+        await world.clock.sleep(5)
+        return bad()
+
+    world = RunWorld(agents=["a", "b"], work=work, max_token_budget=50, max_concurrency=2)
+    await world.run(spec("Rich", assignee="a"), spec("Poor", assignee="b"))
+    assert world.statuses() == {"Rich": "completed", "Poor": "failed"}
