@@ -64,10 +64,11 @@ class Dispatcher:
     # ------------------------------------------------------------------ admission
 
     def _fill(self) -> None:
-        """Everything that is pending now; what waits for a person stays out."""
+        """Everything that is pending now; what waits for a person or a round stays out."""
         for task in self._state.queue.with_status("pending"):
-            if not self._state.waits_for_decision(task["id"]):
-                self._push(task["id"])
+            task_id = task["id"]
+            if not (self._state.waits_for_decision(task_id) or self._rounds.holds(task_id)):
+                self._push(task_id)
 
     def _push(self, task_id: str) -> None:
         request = self._state.dispatch_request(task_id)

@@ -16,6 +16,7 @@ from oma_desktop.model.approval_binding import (
 )
 from oma_desktop.model.checkpoint import CheckpointSnapshot, InFlightEntry
 from oma_desktop.model.errors import AtomicStoreRequired, StaleDecision
+from oma_desktop.model.lenient import objects_at, text_at
 from oma_desktop.store.ledger import ApprovalLedger
 
 
@@ -78,13 +79,17 @@ def adopt(state: RunState, snapshot: CheckpointSnapshot, found: Reconciled) -> N
     in_progress = {
         t["id"] for t in snapshot["queue"]["tasks"] if t["status"] == "in_progress"
     } | set(state.entries)
+    state.let_through |= in_progress
     for decision in snapshot.get("approvalDecisions", []):
         state.decisions[decision["requestId"]] = decision
-        _remember_dispatch(state, found.rows.get(decision["requestId"]), in_progress)
+        row = found.rows.get(decision["requestId"])
+        _remember_dispatch(state, row, in_progress)
+        _remember_round(state, row)
     for request in snapshot.get("pendingApprovals", []):
         verdict_now = found.rows[request["id"]].get("decision")
         if verdict_now is not None:
             state.decisions[request["id"]] = verdict_now
+            _remember_round(state, found.rows[request["id"]])
         _adopt_request(state, request, verdict_now)
 
 
@@ -94,6 +99,15 @@ def _remember_dispatch(state: RunState, row: ApprovalRow | None, in_progress: se
     task_id = row["request"]["boundary"]
     if row.get("decision", {}).get("decision") == "approved" and task_id in in_progress:
         state.dispatched.add(task_id)
+
+
+def _remember_round(state: RunState, row: ApprovalRow | None) -> None:
+    """The tasks of an approved round may begin, in whatever attempt they get to it."""
+    if row is None or row["request"]["scope"] != "task_round":
+        return
+    if row.get("decision", {}).get("decision") == "approved":
+        following = objects_at(row["request"]["content"], "nextTasks")
+        state.let_through.update(text_at(task, "id") for task in following)
 
 
 def _adopt_request(

@@ -16,7 +16,9 @@ from oma_desktop.model.errors import ApprovalError
 class Rounds:
     """Keeps what became ready during a round until the gate lets the next one begin.
 
-    Without a round gate there are no rounds: `active` is false and nothing is kept.
+    Without a round gate there are no rounds: `active` is false and nothing is kept. A restored run
+    does not know which round it died in: what became ready and nobody let through waits until the
+    rest is over, so that a crash opens no way past the gate.
     """
 
     def __init__(self, attempt: Attempt) -> None:
@@ -24,8 +26,8 @@ class Rounds:
         self._approvals = attempt.approvals
         self._question = attempt.team.gates.round
         self._gate = RunGate(attempt, "round")
-        self._next: set[str] = set()
-        self._before = self._done()
+        self._next = {t["id"] for t in self._state.queue.with_status("pending") if self._is_new(t)}
+        self._before = self._done() - self._needed()
 
     @property
     def active(self) -> bool:
@@ -68,6 +70,18 @@ class Rounds:
             except ApprovalError as error:
                 self._gate.refused(error)
         return decision is not None and decision.action == "allow"
+
+    def holds(self, task_id: str) -> bool:
+        """Whether a task waits for the gate although it is ready."""
+        return self.active and task_id in self._next
+
+    def _is_new(self, task: TaskSnapshot) -> bool:
+        """Whether no round that began held this task: those without dependencies are the first."""
+        return bool(task.get("dependsOn")) and task["id"] not in self._state.let_through
+
+    def _needed(self) -> set[str]:
+        """What the next round builds on; the gate is shown it, whichever attempt did it."""
+        return {d for t in self.waiting() for d in t.get("dependsOn", ())}
 
     def _done(self) -> set[str]:
         return {t["id"] for t in self._state.queue.with_status("completed")}

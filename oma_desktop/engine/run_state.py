@@ -38,7 +38,8 @@ class RunState:
 
     `carried` holds, per task that was in flight when the run was saved and has not started again,
     the task document to write meanwhile (W2). `dispatched` names tasks the dispatch gate has
-    already let through. `parked` says why a task of this attempt stopped unfinished. `pending`
+    already let through, `let_through` those of rounds that began or were approved in earlier
+    attempts. `parked` says why a task of this attempt stopped unfinished. `pending`
     holds requests of the run level (plan, round, dispatch); those of tool calls lie in `entries`.
     `run_masked`: see RestoreOptions.
     `unsure` names open calls (task id, call id) that may have started and left no result; a clean
@@ -65,6 +66,7 @@ class RunState:
     entries: dict[str, InFlightEntry] = field(default_factory=dict)
     carried: dict[str, TaskSnapshot] = field(default_factory=dict)
     dispatched: set[str] = field(default_factory=set)
+    let_through: set[str] = field(default_factory=set)
     pending: dict[str, ApprovalRequest] = field(default_factory=dict)
     decisions: dict[str, ApprovalDecision] = field(default_factory=dict)
     retries: dict[str, int] = field(default_factory=dict)
