@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias, TypeGuard, cast
 
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.context.turns import pairing_problem
 from oma_desktop.engine.llm.message_check import check_messages
 from oma_desktop.engine.loop_detection import LoopInfo
 from oma_desktop.engine.runner_state import answered, text_of
@@ -112,7 +113,10 @@ class HookCalls:
             raise _bad("beforeRun", answer) from None
         if answer.prompt != asked.prompt:
             messages = _with_prompt(messages, answer.prompt)
-        return answered(messages)
+        messages = answered(messages)
+        if messages[-1]["role"] != "user" or pairing_problem(messages) is not None:
+            raise _bad("beforeRun", answer)
+        return messages
 
     async def after(self, hooks: AgentHooks, result: AgentRunResult) -> AgentRunResult:
         """Return what `afterRun` makes of a result.

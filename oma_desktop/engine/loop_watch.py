@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import takewhile
 
 from oma_desktop.engine.hooks import Call, HookFailed
 from oma_desktop.engine.loop_detection import (
@@ -83,9 +82,10 @@ def _said_before(state: RunnerState) -> list[Message]:
     """The turns before the newest one: what was given, then all of our own.
 
     Not the conversation: context strategies shorten it, and a resume must count as the run did.
+    Once they have, what was given cannot be told from the rest, and only our own turns count.
     """
     own = state.messages
-    first = own[0]
-    if first not in state.conversation:
+    given = len(state.conversation) - len(own)
+    if given < 0 or state.conversation[given:] != own:
         return own[:-1]
-    return [*takewhile(lambda message: message != first, state.conversation), *own[:-1]]
+    return [*state.conversation[:given], *own[:-1]]

@@ -53,10 +53,13 @@ class ModelCall:
         """
         return await self._recorded(self._request(conversation, turn), token, self._on_draft)
 
-    async def sum_up(self, instruction: str, text: str, token: CancelToken) -> ModelReply:
+    async def sum_up(
+        self, instruction: str, text: str, token: CancelToken, *, turn: int
+    ) -> ModelReply:
         """Return a summary of a transcript: a call of its own, without tools (engine.md 3.9).
 
-        Its drafts are nobody's answer and are not told. Raises like `ask`.
+        Its drafts are nobody's answer and are not told. Wire fields meant for the agent's own model
+        do not go to another one. Raises like `ask`.
         """
         agent = self._agent
         strategy = agent.context_strategy
@@ -66,10 +69,11 @@ class ModelCall:
             messages=[{"role": "user", "content": [{"type": "text", "text": text}]}],
             system_prompt=instruction,
             max_tokens=agent.max_tokens,
-            extra_body=agent.extra_body,
+            extra_body=agent.extra_body if named in {None, agent.model} else None,
             agent=agent.name,
             task_title=self._job.task_title,
             attempt=self._job.attempt,
+            turn=turn,
             phase="summary",
         )
         return await self._recorded(request, token, lambda _draft: None)

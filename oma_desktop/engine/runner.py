@@ -265,7 +265,7 @@ class AgentRunner:
     async def _sum_up(self, instruction: str, text: str) -> str:
         """The summary of a transcript, counted like any other call (engine.md 3.9)."""
         self._emit("model_call", turn=self._state.turns, attempt=self._job.attempt, phase="summary")
-        reply = await self._model.sum_up(instruction, text, self._token)
+        reply = await self._model.sum_up(instruction, text, self._token, turn=self._state.turns)
         self._count(reply)
         return text_of({"role": "assistant", "content": reply.content})
 

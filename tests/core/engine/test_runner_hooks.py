@@ -71,6 +71,23 @@ async def test_before_run_is_skipped_by_a_resume():
     assert calls == []
 
 
+ENDS_WITH_THE_MODEL = [
+    {"role": "user", "content": [{"type": "text", "text": "a"}]},
+    {"role": "assistant", "content": [{"type": "text", "text": "b"}]},
+]
+RESULT_OF_NOTHING = [
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": "y"}]},
+]
+
+
+@pytest.mark.parametrize("messages", [[], ENDS_WITH_THE_MODEL, RESULT_OF_NOTHING, [{"role": "x"}]])
+async def test_before_run_may_not_leave_a_conversation_no_model_can_answer(messages):
+    hook = AgentHooks(before_run=lambda before: replace(before, messages=messages))
+    world = World(say("never"), hooks=hook)
+    assert (await world.run()).error_info.code == "HOOK_FAILED"
+    assert world.model.requests == []
+
+
 @pytest.mark.parametrize("answer", ["text", ValueError("no"), 3])
 async def test_before_run_that_fails_fails_the_run_before_any_call(answer):
     def bad(_before):

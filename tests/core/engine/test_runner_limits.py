@@ -146,6 +146,19 @@ async def test_idea_49_a_caller_abort_beats_a_late_valid_answer():
     assert (result.success, result.status.code, result.structured) == (False, "cancelled", None)
 
 
+async def test_p_12_a_repair_happens_after_a_restore_and_all_usage_counts():
+    schema = {"outputSchema": {"type": "object", "required": ["a"]}}
+    crashed = World(say("no json"), **schema)
+    crashed.model.turns = (say("no json"), problem("gone"))
+    await crashed.run()
+    for number, (boundary, state) in enumerate(crashed.ledger.saves):
+        world = World(say("no json"), say('{"a": 1}'), **schema)
+        result = await world.run(resume=copy.deepcopy(state))
+        assert (result.success, result.structured) == (True, {"a": 1}), (number, boundary)
+        assert result.token_usage == {"input_tokens": 20, "output_tokens": 2}
+        assert len(world.model.requests) == 1
+
+
 # -- local servers ----------------------------------------------------------------------------
 
 

@@ -259,6 +259,20 @@ SCHEMA = {
 }
 
 
+async def test_turns_of_a_given_history_count_as_repetitions():
+    again = ("c1", "look", {"q": 1})
+    call = {"type": "tool_use", "id": "c1", "name": "look", "input": {"q": 1}}
+    turn = {"role": "assistant", "content": [call]}
+    found = {"type": "tool_result", "tool_use_id": "c1", "content": "found"}
+    task = {"role": "user", "content": [{"type": "text", "text": "t"}]}
+    history = [task, *[turn, {"role": "user", "content": [found]}] * 2]
+    options = {"loopDetection": {"onLoopDetected": "terminate"}}
+    world = World(say("", again), tools=[Probe().spec()], **options)
+    result = await world.run(prompt=history)
+    assert result.loop_detected
+    assert len(world.model.requests) == 1
+
+
 async def test_dev_08_one_repair_extends_the_same_state():
     world = World(say("no"), say('```json\n{"n": 2}\n```'), outputSchema=SCHEMA)
     result = await world.run()

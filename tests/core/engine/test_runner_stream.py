@@ -170,3 +170,19 @@ async def test_dev_07_a_stream_changes_nothing_about_the_result():
     assert (streamed.structured, streamed.messages) == (plain.structured, plain.messages)
     assert kinds(told) == ["text", "text", "done"]
     assert isinstance(turns[0], ModelReply)
+
+
+@pytest.mark.parametrize("reason", [None, StopReason.CANCEL])
+async def test_dev_07_a_stream_does_not_turn_a_time_limit_or_a_stop_into_success(reason):
+    world, told = listening(until_stopped, timeoutMs=3000)
+
+    async def stopping(request, token):
+        if reason is not None:
+            world.token.stop(reason)
+        return await until_stopped(request, token)
+
+    world.model.turns = (stopping,)
+    result = await world.run()
+    assert not result.success
+    assert result.status.code == ("timeout" if reason is None else "cancelled")
+    assert kinds(told) == ["error" if reason is None else "done"]

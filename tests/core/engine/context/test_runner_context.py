@@ -1,10 +1,13 @@
 """Context strategies inside a run: what is sent, saved, counted, resumed (engine.md 3.9, 3.13)."""
 
+import asyncio
 import copy
 import itertools
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.context.turns import pairing_problem
@@ -113,6 +116,18 @@ async def test_a_summary_is_a_call_of_its_own_and_is_counted():
     assert len(told) == len(asked)
     assert "in short" not in [e["text"] for e in run.of("text_delta")]
     assert "in short" in str(run.ledger.last()["conversationMessages"])
+
+
+@pytest.mark.parametrize(("named", "goes"), [("small", False), ("big", True), (None, True)])
+async def test_wire_fields_of_the_agents_model_do_not_go_to_another_one(named, goes):
+    strategy = {"type": "summarize", "maxTokens": 300}
+    if named is not None:
+        strategy["summaryModel"] = named
+    run = world(contextStrategy=strategy, model="big", extraBody={"reasoning_effort": "high"})
+    await run.run()
+    asked = next(r for r in run.model.requests if r.phase == "summary")
+    assert asked.model == (named or "big")
+    assert (asked.extra_body is not None) == goes
 
 
 async def test_a_summary_has_its_own_call_limit():
@@ -250,3 +265,54 @@ async def test_a_suspend_during_a_summary_keeps_the_turn_it_was_made_for():
     assert saved["tokenUsage"] == result.token_usage == {"input_tokens": 37, "output_tokens": 6}
     again = world(contextStrategy=SUMMARY)
     assert (await again.run(resume=saved)).output == "done"
+
+
+# -- any run ----------------------------------------------------------------------------------
+
+ANY = [*STRATEGIES, "window 2", "compact hard", "summary often"]
+MORE = {
+    "window 2": {"contextStrategy": {"type": "sliding-window", "maxTurns": 2}},
+    "compact hard": {
+        "contextStrategy": {"type": "compact", "maxTokens": 1, "preserveRecentTurns": 0}
+    },
+    "summary often": {"contextStrategy": {"type": "summarize", "maxTokens": 1}},
+}
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_any_run_any_strategy_any_crash_ends_as_without_it(data):
+    name = data.draw(st.sampled_from(ANY))
+    wish = {**STRATEGIES, **MORE}[name]
+    shapes = data.draw(st.lists(st.sampled_from(["one", "two", "same", "text"]), max_size=6))
+    size = data.draw(st.sampled_from([5, 300, 900]))
+    asks = {
+        "one": lambda n: say("looking", (f"c{n}", "look", {"q": n})),
+        "two": lambda n: say("", (f"c{n}", "look", {"q": n}), (f"d{n}", "look", {"q": -n})),
+        "same": lambda _n: say("again", ("same", "look", {})),
+        "text": lambda n: say("thinking " * 300, (f"e{n}", "look", {"q": n})),
+    }
+
+    def made():
+        turns = [asks[shape](n) for n, shape in enumerate(shapes)]
+        tool = Probe(answer="r" * size)
+        return World(
+            *turns, say("done"), tools=[tool.spec()], hooks=custom(name), maxTurns=20, **wish
+        )
+
+    async def check():
+        whole = made()
+        expected = await whole.run()
+        assert expected.output == "done"
+        for request in whole.model.requests:
+            assert pairing_problem(request.messages) is None
+            roles = [message["role"] for message in request.messages]
+            assert all(a != b for a, b in itertools.pairwise(roles))
+            if request.phase == "turn":
+                assert request.messages[0] == whole.model.requests[0].messages[0]
+        at = data.draw(st.integers(0, len(whole.ledger.saves) - 1))
+        result = await made().run(resume=copy.deepcopy(whole.ledger.saves[at][1]))
+        assert result.entry == expected.entry
+        assert (result.output, result.messages) == (expected.output, expected.messages)
+
+    asyncio.run(check())
