@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias, TypeGuard, cast
 
 from oma_desktop.engine.cancel import CancelToken
-from oma_desktop.engine.context.turns import pairing_problem
 from oma_desktop.engine.llm.message_check import check_messages
 from oma_desktop.engine.loop_detection import LoopInfo
+from oma_desktop.engine.pairing import pairing_problem
 from oma_desktop.engine.runner_state import answered, text_of
 from oma_desktop.engine.tools.race import Ended, Race
 from oma_desktop.model.errors import EngineError, Refused

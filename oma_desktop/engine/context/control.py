@@ -11,9 +11,9 @@ from oma_desktop.engine.context.sliding import slide
 from oma_desktop.engine.context.summary import Ask, Summaries
 from oma_desktop.engine.context.tokens import Estimator
 from oma_desktop.engine.context.tool_results import compress_results
-from oma_desktop.engine.context.turns import pairing_problem
 from oma_desktop.engine.hooks import Call, HookFailed
 from oma_desktop.engine.llm.message_check import check_messages
+from oma_desktop.engine.pairing import pairing_problem
 from oma_desktop.model.context_options import (
     Compact,
     SlidingWindow,

@@ -11,7 +11,8 @@ from oma_desktop.engine.context.sliding import slide
 from oma_desktop.engine.context.summary import Summaries, transcript
 from oma_desktop.engine.context.tokens import Estimator, message_chars
 from oma_desktop.engine.context.tool_results import compress_results
-from oma_desktop.engine.context.turns import noted, pairing_problem
+from oma_desktop.engine.context.turns import noted
+from oma_desktop.engine.pairing import pairing_problem
 from oma_desktop.model.context_options import Compact
 from tests.core.engine.context.conversations import (
     IMAGE,
