@@ -7,7 +7,7 @@ import argparse
 from oma_desktop.base.text import listed, ntr, tr
 from oma_desktop.cli.files import read_store, store_argument
 from oma_desktop.cli.output import Exit, Output, filled, placed
-from oma_desktop.cli.report import task_column, task_word
+from oma_desktop.cli.report import repaired, task_column, task_word
 from oma_desktop.model.inspection import has_errors, inspect_container
 from oma_desktop.model.json_value import JsonObject, JsonValue
 
@@ -80,4 +80,5 @@ def _print_run(run: JsonObject, output: Output) -> None:
         output.line("  " + listed(states))
     for task in _objects(run.get("tasks")):
         assignee = task.get("assignee") or "-"
-        output.line(f"  {task_column(str(task.get('status')))} {task.get('title')}  [{assignee}]")
+        about = f"{task.get('title')}  [{assignee}]{repaired(task)}"
+        output.line(f"  {task_column(str(task.get('status')))} {about}")

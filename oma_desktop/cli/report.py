@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 from unicodedata import east_asian_width
 
 from oma_desktop.base.sentences import catalogue
@@ -69,6 +69,7 @@ def print_result(result: TeamRunResult, document: JsonObject, output: Output) ->
     for task in result.tasks:
         output.line(
             f"  {task_column(task['status'])} {task['title']}  [{task.get('assignee', '-')}]"
+            + repaired(cast("JsonObject", task))
         )
         if task["status"] == "failed" and task.get("result"):
             output.line(f"      {task.get('result', '')[:REASON_LIMIT]}")
@@ -98,6 +99,14 @@ def _print_answer(result: TeamRunResult, output: Output) -> None:
         output.line(line)
     if [task["id"] for task in result.tasks] == [TASK_ID]:
         output.note(tr("One agent took the goal as it is; nothing was saved."))
+
+
+def repaired(task: JsonObject) -> str:
+    """Return that a plan revision took the place of a task, where one did."""
+    for name in ("recoveredByRevision", "supersededByRevision"):
+        if name in task and task.get("status") != "completed":
+            return "  " + tr("replaced by plan revision {n}", n=task[name])
+    return ""
 
 
 def task_word(status: str) -> str:

@@ -255,7 +255,7 @@ class OutcomeBarrier:
         return not happened.result.success or happened.task_id in self._state.entries
 
     def _outcome(self, happened: Happened) -> TaskOutcome:
-        state, budget = self._state, self._state.budget
+        state, budget, cost = self._state, self._state.budget, self._state.cost
         verdict = happened.result.verification
         return TaskOutcome(
             happened.trigger,
@@ -264,6 +264,7 @@ class OutcomeBarrier:
             tasks=state.queue.tasks,
             plan_revision=len(self._patching.revisions),
             verification=None if verdict is None else verdict.to_json(),
+            cost_budget_remaining=None if cost.limit is None else cost.limit - cost.spent,
             token_budget_remaining=None if budget.limit is None else budget.limit - budget.used,
         )
 

@@ -20,8 +20,9 @@ class TaskOutcome:
     """What a policy is told of one finished task, before anything follows from it.
 
     Everything is the reader's own copy, made when it is first looked at: changing it changes
-    nothing. `plan_revision` counts accepted revisions. `token_budget_remaining` is None where the
-    run has no ceiling. `verification` is there when judges looked at the answer.
+    nothing. `plan_revision` counts accepted revisions. `token_budget_remaining` and
+    `cost_budget_remaining` are None where the run has no such ceiling. `verification` is there when
+    judges looked at the answer.
     """
 
     def __init__(

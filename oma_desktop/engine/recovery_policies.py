@@ -12,7 +12,7 @@ from oma_desktop.engine.failure_text import failure_text
 from oma_desktop.engine.recovery_options import OnTaskOutcome, RecoveryOptions, TaskOutcome
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.json_text import js_trim
-from oma_desktop.model.patch_rules import DEAD, UNSTARTED
+from oma_desktop.model.patch_rules import DEAD, UNSTARTED, waiting_for
 from oma_desktop.model.plan_patch import AddedTask, PlanPatch, Retarget
 from oma_desktop.model.recovery_rules import (
     Recovery,
@@ -115,7 +115,7 @@ def by_rule(rule: RecoveryRule, outcome: TaskOutcome) -> PlanPatch:
     )
     if not rule.supersede_dependents:
         return patch
-    waiting = dependents(outcome.task["id"], outcome.tasks)
+    waiting = waiting_for(outcome.task["id"], outcome.tasks)
     named = [*patch.supersede_pending, *(i for i in waiting if i not in patch.supersede_pending)]
     return patch.model_copy(update={"supersede_pending": named})
 
@@ -123,21 +123,6 @@ def by_rule(rule: RecoveryRule, outcome: TaskOutcome) -> PlanPatch:
 def filled(text: str, words: Mapping[str, str]) -> str:
     """Put the words into their places; all other braces stay as they are."""
     return _PLACE.sub(lambda found: words[found[1]], text)
-
-
-def dependents(task_id: str, tasks: Sequence[TaskSnapshot]) -> list[str]:
-    """Ids of all tasks that have not begun and wait for this one, directly or not."""
-    gone, found, grew = {task_id}, list[str](), True
-    while grew:
-        grew = False
-        for task in tasks:
-            if task["status"] not in UNSTARTED or task["id"] in gone:
-                continue
-            if not gone.isdisjoint(task.get("dependsOn", ())):
-                gone.add(task["id"])
-                found.append(task["id"])
-                grew = True
-    return found
 
 
 def in_ids(patch: TitledPatch, tasks: Sequence[TaskSnapshot]) -> PlanPatch:

@@ -7,13 +7,13 @@ DEV-28), and one whose new task would wait for the trigger it repairs (W31).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.errors import PlanRejected
-from oma_desktop.model.graph import check_graph
+from oma_desktop.model.graph import check_graph, dependencies_of, dependents_of
 from oma_desktop.model.json_text import js_trim
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.metadata import clean_task_metadata, task_metadata_problem
@@ -106,19 +106,22 @@ def left_behind(drafted: Draft, tasks: Tasks) -> list[str]:
     """Waiting tasks that the trigger's failure will still end, transitively (engine.md 6.4)."""
     if drafted.revision["trigger"] != "failure":
         return []
-    gone = {drafted.revision["triggerTaskId"]}
     superseded = {t["id"] for t in drafted.superseded}
-    left: list[str] = []
-    grew = True
-    while grew:
-        grew = False
-        for task in tasks.values():
-            waits = task["status"] in UNSTARTED and task["id"] not in gone | superseded
-            if waits and not gone.isdisjoint(task.get("dependsOn", ())):
-                gone.add(task["id"])
-                left.append(task["id"])
-                grew = True
-    return left
+    rest = [t for t in tasks.values() if t["id"] not in superseded]
+    return waiting_for(drafted.revision["triggerTaskId"], rest)
+
+
+def waiting_for(task_id: str, tasks: Sequence[TaskSnapshot]) -> list[str]:
+    """Ids of all tasks that have not begun and wait for this one, directly or not; queue order."""
+    behind = dependents_of([t["id"] for t in tasks], dependencies_of(tasks))
+    unstarted = {t["id"] for t in tasks if t["status"] in UNSTARTED}
+    found: set[str] = set()
+    look = [task_id]
+    while look:
+        new = [i for i in behind.get(look.pop(), ()) if i in unstarted and i not in found]
+        found.update(new)
+        look += new
+    return [t["id"] for t in tasks if t["id"] in found]
 
 
 def _check_whole(patch: PlanPatch, plan: Plan) -> None:

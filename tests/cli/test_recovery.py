@@ -144,6 +144,10 @@ def test_a_repaired_run_is_inspected_and_restored_as_it_is(cli, tmp_path):
     assert rows["Search web"]["recoveredByRevision"] == 1
     assert rows["Report"]["supersededByRevision"] == 1
     assert seen.json["problems"] == []
+    plain = cli("inspect", store).out.splitlines()
+    assert "  failed       Search web  [researcher]  replaced by plan revision 1" in plain
+    assert "  skipped      Report  [writer]  replaced by plan revision 1" in plain
+    assert "  done         Fallback  [writer]" in plain
     again = cli("restore", "--store", store, "--json")
     assert again.code == 0
     assert again.json["log"]["modelCalls"] == []

@@ -7,7 +7,6 @@ import pytest
 from oma_desktop.engine.recovery_options import TaskOutcome
 from oma_desktop.engine.recovery_policies import (
     by_rule,
-    dependents,
     filled,
     fits,
     in_ids,
@@ -15,6 +14,7 @@ from oma_desktop.engine.recovery_policies import (
     rule_policy,
     scripted_policy,
 )
+from oma_desktop.model.patch_rules import waiting_for
 from oma_desktop.model.recovery_rules import (
     Recovery,
     RecoveryRule,
@@ -79,7 +79,7 @@ def test_words_that_look_like_places_are_not_filled_again():
 
 
 def test_a_rule_may_replace_everything_that_waits():
-    assert dependents("a", base_tasks()) == ["b", "c"]
+    assert waiting_for("a", base_tasks()) == ["b", "c"]
     patch = by_rule(rule(supersedeDependents=True, supersede=["T c", "T d"]), outcome())
     assert patch.supersede_pending == ["c", "d", "b"]
 
