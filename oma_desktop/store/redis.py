@@ -288,7 +288,9 @@ class RedisStore:
                 with client.pipeline(transaction=True) as pipe, suppress(redis.WatchError):
                     if fence is not None:
                         cast("Any", pipe).watch(keys[5])
-                        row = cast("bytes | None", pipe.hget(keys[5], fence.run))
+                        row = cast(
+                            "bytes | None", pipe.hget(keys[5], cast("str", encoded(fence.run)))
+                        )
                         if row is None or not row.startswith(holder):
                             raise Locked("LEASE_LOST", path=self.path, run=fence.run)
                         pipe.multi()

@@ -249,7 +249,7 @@ def test_what_the_cheap_test_skips_would_not_change(texts, nested):
         ("tokens=5; author: someone", "tokens=5; author: someone"),
     ],
 )
-def test_p18_malformed_secrets_are_redacted_more(text, expected):
+def test_p_18_malformed_secrets_are_redacted_more(text, expected):
     assert strict(text) == expected
     assert strict(expected) == expected, "a fixed point"
 
@@ -279,7 +279,7 @@ VALUES = st.text(st.sampled_from("ab1 '\"\\"), min_size=1, max_size=8)
 
 @settings(max_examples=300, deadline=None)
 @given(VALUES, st.sampled_from("'\""), st.sampled_from(["", " tail", ", next=1"]), st.booleans())
-def test_p18_no_quoting_leaks_a_marked_secret(value, mark, tail, escaped):
+def test_p_18_no_quoting_leaks_a_marked_secret(value, mark, tail, escaped):
     """The marker stands at the end of the value: it is masked however the value is quoted."""
     inner = value + "SECRETMARK"
     inner = inner.replace("\\", "\\\\").replace(mark, "\\" + mark if escaped else mark + mark)
