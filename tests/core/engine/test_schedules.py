@@ -139,12 +139,13 @@ class Watch:
         self.committed = set()
         self.completed = {}
         self.usage = 0
+        self.again = []  # a listener may not raise
         world.bus.subscribe(self.heard)
 
     def heard(self, event):
         if event.type == "tool_start":
             started = (event.task, event.data["toolCallId"])
-            assert started not in self.committed, "a call whose result was saved runs again"
+            self.again += [started] if started in self.committed else []
 
     def stop_at(self, trouble):
         heard = []
@@ -159,6 +160,7 @@ class Watch:
     def lay_down(self, world):
         """The file as it lies there now: it keeps all that was in it before."""
         self.world = world
+        assert self.again == [], "a call whose result was saved ran again"
         document = world.snapshot()
         assert not set(world.statuses(document).values()) & {"skipped", "failed"}
         results = {r["taskId"]: r["result"] for r in document["completedTaskResults"]}
