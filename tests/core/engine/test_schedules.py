@@ -21,7 +21,7 @@ YES = {"text": json.dumps({"accept": True}), "usage": {"input_tokens": 3, "outpu
 
 @dataclass(frozen=True)
 class Plan:
-    """A random graph of tasks: some use tools, some need a second try, some are judged."""
+    """A random graph of tasks: some use tools, ask a person, need a second try, are judged."""
 
     script: dict
     tasks: tuple
@@ -54,7 +54,7 @@ def plans(draw):
     for n in range(draw(st.integers(2, 5))):
         title, last = f"T{n}", turn(f"done {n}", delay=draw(delays))
         deps = draw(st.lists(st.sampled_from(range(n)), max_size=2, unique=True)) if n else []
-        kind = draw(st.sampled_from(["plain", "tools", "tools", "retry", "judged"]))
+        kind = draw(st.sampled_from(["plain", "tools", "tools", "asks", "retry", "judged"]))
         facts = {}
         if kind == "tools":
             rounds = [
@@ -62,6 +62,9 @@ def plans(draw):
                 for r in range(draw(st.integers(1, 2)))
             ]
             replies[title] = [*rounds, last]
+        elif kind == "asks":
+            pay = {"id": f"p{n}", "name": "pay", "input": {}}
+            replies[title] = [turn(calls=[pay, call(n, 0, 0)]), last]
         elif kind == "retry":
             fails = [turn(error={"message": "busy"})]
             replies[title] = {"attempts": [fails, [last]]}
@@ -78,8 +81,12 @@ def plans(draw):
             "maxConcurrency": draw(st.integers(1, 3)),
             "schedulingStrategy": draw(st.sampled_from(STRATEGIES)),
         },
-        "agents": [{"name": n, "tools": ["act"]} for n in ("a", "b")] + [{"name": "j"}],
-        "tools": {"act": {"results": {"*": {"data": "ok", "delayMs": draw(delays)}}}},
+        "agents": [{"name": n, "tools": ["act", "pay"]} for n in ("a", "b")] + [{"name": "j"}],
+        "tools": {
+            "act": {"results": {"*": {"data": "ok", "delayMs": draw(delays)}}},
+            "pay": {"results": {"*": {"data": "paid", "delayMs": 10}}, "consequential": True},
+        },
+        "gates": {"tool": {"pay": "suspend"}},
         "replies": replies,
     }
     return Plan(script, tuple(tasks))
@@ -117,8 +124,11 @@ async def test_any_schedule_of_stops_and_kills_ends_with_all_done_and_nothing_do
         if isinstance(trouble, Kill) and last >= before:
             world = world.crashed(before + int(trouble.share * (last - before)))
         watch.lay_down(world)
-    result = await go(world, plan, begun=True)
-    watch.lay_down(world)
+        world.decide()
+    for _ in plan.tasks:
+        result = await go(world, plan, begun=True)
+        watch.lay_down(world)
+        world.decide()
     assert set(statuses(result).values()) == {"completed"}
     assert result.status.code == "ok"
     outputs = {t["title"]: result.task_results[t["id"]]["output"] for t in result.tasks}
