@@ -9,7 +9,6 @@ from oma_desktop.engine.context.markers import (
     excerpt,
     image_marker,
     rewritten,
-    tool_of,
     without_result,
 )
 from oma_desktop.engine.context.turns import head_length
@@ -33,8 +32,7 @@ def compact(messages: Sequence[Message], wish: Compact) -> list[Message]:
         def change(block: ContentBlock) -> ContentBlock:
             if block["type"] != "tool_result":
                 return _without_image(block)
-            tool = tool_of(messages, index, block["tool_use_id"])
-            return without_result(block, tool=tool, at_least=wish.min_tool_result_chars)
+            return without_result(block, messages, index, at_least=wish.min_tool_result_chars)
 
         return rewritten(message, change)
 

@@ -38,29 +38,33 @@ def tool_of(messages: Sequence[Message], index: int, call_id: str) -> str:
     return next((b["name"] for b in before if b["type"] == "tool_use" and b["id"] == call_id), "")
 
 
-def without_result(block: ToolResultBlock, *, tool: str, at_least: int) -> ToolResultBlock:
-    """Return the result with a marker as its content, or the very same block.
+def without_result(
+    block: ToolResultBlock, messages: Sequence[Message], index: int, *, at_least: int
+) -> ToolResultBlock:
+    """Return a result of message `index` with a marker as its content, or the very same block.
 
     Left alone: errors, results of delegation, results shorter than `at_least` or than the marker,
     and markers.
     """
     content = block["content"]
+    if block.get("is_error") or (isinstance(content, str) and content.startswith(RESULT)):
+        return block
     chars = content_chars(content)
+    if chars < at_least:
+        return block
+    tool = tool_of(messages, index, block["tool_use_id"])
     marker = result_marker(tool, chars)
-    if (
-        block.get("is_error")
-        or tool == DELEGATE
-        or chars < at_least
-        or chars <= len(marker)
-        or (isinstance(content, str) and content.startswith(RESULT))
-    ):
+    if tool == DELEGATE or chars <= len(marker):
         return block
     return {**block, "content": marker}
 
 
 def rewritten(message: Message, change: Callable[[ContentBlock], ContentBlock]) -> Message:
     """Return the message with changed blocks, or the very same message when none changed."""
-    content = [change(block) for block in message["content"]]
-    if all(new is old for new, old in zip(content, message["content"], strict=True)):
-        return message
-    return {**message, "content": content}
+    changed = False
+    content: list[ContentBlock] = []
+    for block in message["content"]:
+        new = change(block)
+        changed = changed or new is not block
+        content.append(new)
+    return {**message, "content": content} if changed else message

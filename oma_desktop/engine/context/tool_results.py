@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oma_desktop.engine.context.markers import rewritten, tool_of, without_result
+from oma_desktop.engine.context.markers import rewritten, without_result
 from oma_desktop.model.message import ContentBlock, Message
 
 
@@ -20,13 +20,14 @@ def compress_results(messages: Sequence[Message], *, min_chars: int) -> list[Mes
         def change(block: ContentBlock) -> ContentBlock:
             if block["type"] != "tool_result":
                 return block
-            tool = tool_of(messages, index, block["tool_use_id"])
-            return without_result(block, tool=tool, at_least=min_chars)
+            return without_result(block, messages, index, at_least=min_chars)
 
         return rewritten(messages[index], change)
 
     return [
-        shorter(index) if index < answered and index != spared else message
+        shorter(index)
+        if index < answered and index != spared and message["role"] == "user"
+        else message
         for index, message in enumerate(messages)
     ]
 
