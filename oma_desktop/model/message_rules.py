@@ -1,4 +1,4 @@
-"""Checks of rich tool results (formats.md 4)."""
+"""Checks of messages and of rich tool results (formats.md 4)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,27 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from oma_desktop.model.js_text import js_trim
-from oma_desktop.model.json_value import JsonValue
+from oma_desktop.model.json_value import JsonObject, JsonValue
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+", re.ASCII)
+
+
+def of_messages(messages: list[JsonObject] | None) -> list[JsonObject] | None:
+    """Return messages a person wrote, as they are; raises ValueError that names the first bad one.
+
+    Each has a role, `user` or `assistant`, and a list of blocks with a type; more is not asked.
+    """
+    for index, message in enumerate(messages or ()):
+        content = message.get("content")
+        if message.get("role") not in ("user", "assistant"):
+            raise ValueError(f"message {index + 1} needs the role user or assistant")
+        if not isinstance(content, list) or not all(map(_is_block, content)):
+            raise ValueError(f"message {index + 1} needs content: a list of blocks with a type")
+    return messages
+
+
+def _is_block(block: JsonValue) -> bool:
+    return isinstance(block, dict) and isinstance(block.get("type"), str)
 
 
 def parts_problem(parts: list[JsonValue]) -> tuple[str, str] | None:

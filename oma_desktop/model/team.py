@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from oma_desktop.model.backend import Backend
 from oma_desktop.model.checkpoint import TaskRequires
@@ -18,6 +18,7 @@ from oma_desktop.model.described import Described as Described  # noqa: PLC0414 
 from oma_desktop.model.described import Text as Text  # noqa: PLC0414 - re-exported
 from oma_desktop.model.hook_names import CallableName, LoopDetection
 from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.message_rules import of_messages
 from oma_desktop.model.model_routing import ModelRouting
 from oma_desktop.model.prices import Price
 from oma_desktop.model.verify import Verify
@@ -70,7 +71,7 @@ class AgentConfig(Described):
     latency_class: Literal["low", "medium", "high"] | None = None
     permission_boundary: str | None = None
     region: str | None = None
-    history: list[JsonObject] | None = None
+    history: Annotated[list[JsonObject] | None, AfterValidator(of_messages)] = None
     backend: Backend | None = None
     egress_policy: JsonObject | None = None
     context_strategy: ContextStrategy | None = None

@@ -60,7 +60,7 @@ async def test_an_exchange_that_failed_leaves_no_trace():
 
 
 def test_a_history_that_is_none_is_refused():
-    agent = AgentConfig(name="a", history=[{"role": "system", "content": []}])
+    agent = AgentConfig(name="a", history=[{"role": "user", "content": [{"type": "tool_result"}]}])
     with pytest.raises(ProviderError) as caught:
         Dialogue(agent, None)
     assert caught.value.code == "INVALID_MESSAGE"

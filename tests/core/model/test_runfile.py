@@ -441,6 +441,24 @@ def test_a_strategy_of_no_known_type_and_a_key_of_another_one_are_told_exactly()
     ]
 
 
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ({"content": []}, "message 2 needs the role"),
+        ({"role": "system", "content": []}, "message 2 needs the role"),
+        ({"role": "user", "content": "hi"}, "message 2 needs content"),
+        ({"role": "user", "content": [{"text": "hi"}]}, "message 2 needs content"),
+    ],
+)
+def test_a_history_is_made_of_messages(message, said):
+    good = {"role": "user", "content": [{"type": "text", "text": "hi", "mine": 1}], "own": True}
+    assert read(one_agent(history=[good])).team.agents[0].history == [good]
+    data = json.dumps(one_agent(history=[good, message])).encode()
+    (found,) = look_at_run_file(read_document(data, name="run.json")).problems
+    assert (found.code, found.where) == ("RUNFILE_WRONG_VALUE", "$.team.agents[0].history")
+    assert said in found.facts["problem"]
+
+
 def test_every_function_a_file_names_is_known_with_its_place():
     run = read(
         {
