@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine import structured_output
-from oma_desktop.engine.agent_outcome import error_info, failed, result_of, stopped
+from oma_desktop.engine.agent_voice import AgentVoice
 from oma_desktop.engine.boundaries import Boundary
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.context.control import ContextControl
 from oma_desktop.engine.deadline import Deadline
 from oma_desktop.engine.hooks import NO_HOOKS, HookCalls
-from oma_desktop.engine.llm.base import ModelReply, TextDelta
-from oma_desktop.engine.loop_detection import LoopInfo
+from oma_desktop.engine.llm.base import ModelReply
 from oma_desktop.engine.loop_watch import LoopWatch
 from oma_desktop.engine.model_call import ModelCall
+from oma_desktop.engine.run_ending import RunEnding
 from oma_desktop.engine.runner_state import RunnerState, text_of
 from oma_desktop.engine.spans import span
 from oma_desktop.engine.stream import AgentStream
@@ -33,18 +32,10 @@ from oma_desktop.engine.tool_round import ToolRound
 from oma_desktop.engine.tools.ids import normalise
 from oma_desktop.engine.tools.pipeline import CallSite, ToolPipeline
 from oma_desktop.engine.tools.race import Race
-from oma_desktop.model.checkpoint import InFlightEntry
-from oma_desktop.model.errors import BudgetExceeded, EngineError, OmaError
+from oma_desktop.model.errors import EngineError, OmaError
 from oma_desktop.model.message import Message, ToolUseBlock
-from oma_desktop.model.result import AgentRunResult, RunStatus, add_usage
+from oma_desktop.model.result import AgentRunResult, add_usage
 from oma_desktop.model.team import AgentConfig, FailOn
-
-
-class StructuredOutputInvalid(EngineError):
-    """STRUCTURED_OUTPUT_VALIDATION_FAILED: the answer does not fit the schema, even repaired.
-
-    Facts: `agent`, `problem`.
-    """
 
 
 class RunnerLimit(EngineError):
@@ -82,30 +73,30 @@ class AgentRunner:
             if job.resume is not None
             else RunnerState.begin(task_id=job.task_id, agent=agent.name, prompt=job.prompt)
         )
-        self._saved: InFlightEntry | None = job.resume
-        self._warnings: list[str] = []
         self._suspended = False
-        self._structured: structured_output.Judged | None = None
         self._deadline = Deadline(
             job.token, limit_ms=agent.timeout_ms, clock=clock, supervisor=supervisor
         )
         self._token = self._deadline.token
+        self._ending = RunEnding(self._state, agent=agent, job=job, deadline=self._deadline)
+        self._stream = AgentStream(team.on_agent_stream, agent=agent.name, task=job.task_id)
+        self._voice = AgentVoice(bus, self._stream, agent=agent.name, task=job.task_id)
+        self._emit, self._warn = self._voice.emit, self._voice.warn
         self._model = ModelCall(
             job,
             agent=agent,
             team=team,
             clock=clock,
             supervisor=supervisor,
-            on_draft=self._draft,
+            on_draft=self._voice.draft,
         )
-        self._stream = AgentStream(team.on_agent_stream, agent=agent.name, task=job.task_id)
         self._hooks = team.hooks.get(agent.name, NO_HOOKS)
         self._calls = HookCalls(Race(supervisor=supervisor, clock=clock), self._token)
         self._context = ContextControl(
             agent, custom=self._hooks.compress, call=self._calls, ask=self._sum_up
         )
         self._loops = LoopWatch(
-            agent, self._state, on_loop=self._hooks.on_loop, call=self._calls, tell=self._tell_loop
+            agent, self._state, on_loop=self._hooks.on_loop, call=self._calls, tell=self._voice.loop
         )
         pipeline = ToolPipeline(
             CallSite(agent, job.run_id, job.task_id, job.before_tool, job.delegate),
@@ -125,7 +116,7 @@ class AgentRunner:
             save=self._save,
             emit=self._emit,
             on_result=lambda block: self._stream.tell("tool_result", block),
-            warn=self._note,
+            warn=self._voice.note,
             run_masked=job.run_masked if job.resume is not None else None,
         )
 
@@ -151,7 +142,7 @@ class AgentRunner:
                     await self._loop()
                     result = await self._after(self._result())
                 except OmaError as error:
-                    result = self._failure(error)
+                    result = self._ending.failure(error, self._voice.warnings)
             recorded.ended(result)
             self._stream.end(result)
             return result
@@ -169,7 +160,7 @@ class AgentRunner:
         if not (result.success or result.budget_exceeded) or self._token.aborted:
             return result
         result = await self._calls.after(self._hooks, result)
-        return self._stopped(result) if self._token.aborted else result
+        return self._ending.stopped(result) if self._token.aborted else result
 
     # -- the loop -------------------------------------------------------------------------------
 
@@ -295,25 +286,14 @@ class AgentRunner:
         if budget is None or state.budget_exceeded or state.tokens() <= budget:
             return
         state.budget_exceeded = True
-        self._emit("budget_exceeded", used=state.tokens(), budget=budget)
-        self._stream.tell("budget_exceeded", self._over_budget())
-
-    def _over_budget(self) -> BudgetExceeded:
-        return BudgetExceeded(
-            "TOKEN_BUDGET_EXCEEDED",
-            agent=self._agent.name,
-            used=self._state.tokens(),
-            budget=self._agent.max_token_budget,
-        )
+        self._voice.budget(self._ending.over_budget())
 
     async def _final_answer_is_bad(self) -> bool:
         """Judge structured output; True when a repair was asked for and the loop goes on."""
-        schema = self._agent.output_schema
         state = self._state
-        if schema is None or state.budget_exceeded or self._token.aborted:
+        if state.budget_exceeded or self._token.aborted:
             return False
-        self._structured = structured_output.judge(state.final_output, schema, self._job.check)
-        problem = self._structured.problem
+        problem = self._ending.problem()
         if problem is None:
             return False
         if state.loop_detected or structured_output.was_repaired(state.messages):
@@ -327,25 +307,14 @@ class AgentRunner:
 
     async def _save(self, boundary: Boundary, *, strict: bool = False) -> None:
         """Save at a boundary; a best-effort failure was reported by the orchestrator already."""
-        self._saved = self._state.entry()
+        entry = self._ending.entry = self._state.entry()
         boundaries = self._job.boundaries
         if boundaries is None:
             return
         if strict:
-            await boundaries.save_strict(self._saved, boundary)
+            await boundaries.save_strict(entry, boundary)
         else:
-            await boundaries.save(self._saved, boundary)
-
-    def _emit(self, type_: str, **data: object) -> None:
-        self._bus.emit(type_, agent=self._agent.name, task=self._job.task_id or None, data=data)
-
-    def _draft(self, draft: TextDelta) -> None:
-        self._emit("text_delta", text=draft.text, kind=draft.kind)
-        self._stream.tell(draft.kind, draft.text)
-
-    def _tell_loop(self, info: LoopInfo) -> None:
-        self._emit("loop_detected", kind=info.kind, repetitions=info.repetitions)
-        self._stream.tell("loop_detected", info)
+            await boundaries.save(entry, boundary)
 
     def _limit(self, code: FailOn) -> None:
         """A limit was hit: a warning, or a failure where the agent says so (DEV-18)."""
@@ -353,57 +322,7 @@ class AgentRunner:
         if code in (self._agent.fail_on or ()):
             raise RunnerLimit(code, agent=self._agent.name)
 
-    def _warn(self, code: str) -> None:
-        if code not in self._warnings:
-            self._note(code)
-            self._emit("warning", code=code)
-
-    def _note(self, code: str) -> None:
-        if code not in self._warnings:
-            self._warnings.append(code)
-
-    # -- the result -----------------------------------------------------------------------------
-
     def _result(self) -> AgentRunResult:
-        state = self._state
-        whole = self._whole(state.final_output or state.last_text())
-        if self._suspended and not self._token.aborted:
-            return replace(
-                whole,
-                success=False,
-                suspended=True,
-                status=RunStatus("suspended"),
-                pending_approvals=tuple(self._round.requests()),
-            )
-        if self._token.aborted:
-            return self._stopped(whole)
-        if state.budget_exceeded:
-            return failed(whole, self._over_budget())
-        return self._judged(whole)
-
-    def _judged(self, whole: AgentRunResult) -> AgentRunResult:
-        schema = self._agent.output_schema
-        if schema is None:
-            return whole
-        judged = self._structured or structured_output.judge(whole.output, schema, self._job.check)
-        if judged.problem is None:
-            return replace(whole, structured=judged.value, has_structured=True)
-        error = StructuredOutputInvalid(
-            "STRUCTURED_OUTPUT_VALIDATION_FAILED", agent=self._agent.name, problem=judged.problem
+        return self._ending.result(
+            self._voice.warnings, suspended=self._suspended, requests=self._round.requests()
         )
-        return failed(whole, error)
-
-    def _failure(self, error: OmaError) -> AgentRunResult:
-        whole = self._whole(error_info(error).message or error.code)
-        if self._token.aborted:
-            return self._stopped(replace(whole, output=self._state.last_text()))
-        return failed(whole, error)
-
-    def _whole(self, output: str) -> AgentRunResult:
-        return result_of(
-            self._state, output=output, warnings=tuple(self._warnings), entry=self._saved
-        )
-
-    def _stopped(self, whole: AgentRunResult) -> AgentRunResult:
-        assert self._token.reason is not None
-        return stopped(whole, self._token.reason, retryable=self._deadline.expired or None)
