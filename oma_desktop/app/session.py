@@ -15,6 +15,7 @@ from oma_desktop.app.arrivals import Arrival, beside, offer_of, what_is
 from oma_desktop.app.embedded import EmbeddedRuns
 from oma_desktop.app.outcomes import notice_of
 from oma_desktop.app.pictures import Pictures
+from oma_desktop.app.planning import Planning
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.sentences import describe
@@ -35,7 +36,7 @@ from oma_desktop.model.errors import AlreadyDecided, ApprovalError, InvalidInput
 from oma_desktop.model.view import OwnerKind, RunRef, StoreView
 from oma_desktop.monitor.facade import Monitor
 from oma_desktop.store.access import deciding
-from oma_desktop.store.address import is_database, parse_address
+from oma_desktop.store.address import is_database, parse_address, store_id
 from oma_desktop.store.ledger import ApprovalLedger
 from oma_desktop.store.origin import Origin, read_origin
 from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
@@ -78,11 +79,12 @@ class Session:
         self._speed = speed
         self._closed = False
         self._pictures = Pictures(feed)
+        self._planning = Planning(self._pictures.put, feed.store, now=clock.now)
         self._monitor = Monitor(
             clock,
             supervisor,
             lanes,
-            self._pictures.put,
+            self._planning.show,
             self._pictures.drop,
             self._on_monitor_notice,
             on_scanned=feed.note_bare,
@@ -181,10 +183,15 @@ class Session:
     async def _start(self, origin: Origin) -> None:
         bus = self._bus()
         prepared = await self._launcher.new_run(origin, bus=bus)
-        self._watch(str(prepared.store_path))
-        notice = notice_of(await self._runs.play(prepared, bus))
+        path = prepared.store_path
+        self._watch(str(path))
+        ref = RunRef(store_id(path), prepared.key)
+        with self._planning.following(bus, ref, prepared.run_id or ""):
+            notice = notice_of(await self._runs.play(prepared, bus))
         if notice is not None:
             self._feed.notice.emit(notice)
+            if isinstance(path, Path) and not await self._lanes.work(path.is_file):
+                self.forget_path(str(path))
 
     async def _arrive(self, path: Path) -> None:
         match await self._lanes.work(what_is, path):
@@ -248,8 +255,6 @@ class Session:
         return bus
 
     def _on_event(self, event: ProgressEvent) -> None:
-        if event.data.get("phase") == "decomposition":
-            self._feed.notice.emit(Notice("info", "PLAN_BEING_MADE", {"goal": event.data["goal"]}))
         kind = event.data.get("kind") or event.data.get("code")
         if isinstance(kind, str) and kind == "LOCK_TAKEN_OVER":
             self._feed.notice.emit(Notice("warning", kind, {**event.data}))

@@ -211,7 +211,10 @@ class AttemptRun:
             raise stop.raises
         plan_only = self._state.coordination.plan_only and status.code == "ok"
         result = team_result(self._state, status, error, plan_only=plan_only)
-        return replace(result, log=log.to_json())
+        return replace(result, saved=self._has_saved(), log=log.to_json())
+
+    def _has_saved(self) -> bool:
+        return self._writer is not None and self._writer.saves > 0
 
     def _skip_the_rest(self, stop: Stop) -> None:
         """Only now, after the last save: what a stop skips stays as it was in the file (DEV-12)."""

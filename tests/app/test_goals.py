@@ -6,6 +6,7 @@ from oma_desktop.model.view import RunState
 from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
 from tests.app.support import until
 from tests.app.test_session import only_run, ref_of, state_is
+from tests.core.engine.llm.loopback import Answer, Loopback
 
 GOAL = "First look at the market, then write the text"
 PLAN = [
@@ -54,13 +55,30 @@ async def test_a_goal_is_planned_reviewed_done_and_answered(bench, tmp_path):
     bench.session.resume(ResumeIntent(ref_of(bench)))
     await until(lambda: state_is(bench, RunState.OK))
     assert only_run(bench).answer == "The answer."
-    assert codes(bench)[0] == "PLAN_BEING_MADE"
+    assert codes(bench) == ["DECISION_RECORDED_RESUME"]
 
 
 async def test_the_answer_of_one_agent_is_told_since_no_store_holds_it(bench, tmp_path):
     bench.session.start_run(goal_file(tmp_path, "What is a market?"))
     await until(lambda: "GOAL_ANSWERED" in codes(bench))
     assert bench.notices[-1].facts == {"answer": "done"}
+    assert not (tmp_path / "store.json").exists()
+    await until(lambda: bench.feed.stores() == ())
+
+
+async def test_a_run_is_there_while_its_plan_is_made_and_can_be_stopped(bench, tmp_path):
+    async with Loopback([Answer(hang=True)]) as server:
+        net = {"type": "openai", "baseURL": server.base_url}
+        agents = [{"name": "analyst", "provider": "net", "model": "m"}]
+        team = {"name": "desk", "agents": agents}
+        bench.session.start_run(goal_file(tmp_path, team=team, providers={"net": net}))
+        await until(lambda: only_run(bench) is not None)
+        run = only_run(bench)
+        assert (run.state, run.goal, run.tasks) == (RunState.RUNNING, GOAL, ())
+        assert bench.feed.stores()[0].problems == ()
+        bench.session.cancel(ref_of(bench))
+        await until(lambda: bench.feed.stores() == ())
+    assert [(n.level, n.code) for n in bench.notices] == [("info", "STOPPED_BEFORE_PLAN")]
     assert not (tmp_path / "store.json").exists()
 
 

@@ -52,10 +52,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
         _NO_TASK_RAN,
         N_("Start again, or allow other names with strictAssignees false."),
     ),
-    "PLAN_BEING_MADE": Sentence(
-        N_("The coordinator makes a plan for: {goal}"),
-        hint=N_("The run appears as soon as there is one."),
-    ),
     "GOAL_ANSWERED": Sentence(
         N_("One agent answered: {answer}"),
         N_("A simple goal needs no plan; nothing was saved."),
