@@ -6,7 +6,7 @@ Order (formats.md W9): read and check every file, then open the store under its 
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from pathlib import Path
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.beginning import Go, work_of
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.consent import Consent
@@ -24,7 +25,7 @@ from oma_desktop.engine.endpoints import Endpoint
 from oma_desktop.engine.freezing import Freezing, freezing_file, freezing_goal
 from oma_desktop.engine.identity import check_run_id
 from oma_desktop.engine.masking import as_asked
-from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions, TeamRunOptions
+from oma_desktop.engine.options import CheckpointOptions, RestoreOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
 from oma_desktop.engine.run_files import Files, declared_effects, read_files, saved_key
 from oma_desktop.engine.sample import effects_beside
@@ -35,7 +36,6 @@ from oma_desktop.model.errors import Conflict, InvalidInput, NotFound, StoreErro
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
 from oma_desktop.model.result import TeamRunResult
-from oma_desktop.model.runfile import Coordinator
 from oma_desktop.model.trust import trust_question
 from oma_desktop.store.access import Choose, OpenRun, open_run, read_only
 from oma_desktop.store.address import StoreAddress, is_database, parse_address
@@ -45,8 +45,6 @@ from oma_desktop.store.memory import MemoryStore
 from oma_desktop.store.origin import Origin, forget_origin, read_origin, write_origin
 
 __all__ = ["Files", "Launcher", "Prepared", "declared_effects", "known_origin", "read_files"]
-
-Go = Callable[[CancelToken], Awaitable[TeamRunResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ class Launcher:
             await self._lanes.store(write_origin, path, key, origin)
         place = CheckpointOptions(as_asked(opened.store, wanted), key=wanted.key, lock=opened.lock)
         engine = self._engine(wiring, bus)
-        go = _fresh(engine, wiring, identity, place)
+        go = work_of(engine, wiring, identity, place)
 
         return Prepared(path, key, identity, go, opened, wiring, self._lanes)
 
@@ -285,36 +283,6 @@ class Launcher:
         """`<team>-<UTC yyyymmdd-hhmmss>-<4 hex>` (product.md 7), at most 128 characters."""
         tail = f"-{self._clock.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         return team[: 128 - len(tail)] + tail
-
-
-def _fresh(engine: OpenMultiAgent, wiring: Wiring, run_id: str, place: CheckpointOptions) -> Go:
-    """How the work of a run file begins: a goal is planned, tasks are run as they are.
-
-    Whoever asks to see the plan gets one, however simple the goal is.
-    """
-
-    async def reach_goal(token: CancelToken) -> TeamRunResult:
-        options = TeamRunOptions(
-            run_id=run_id,
-            checkpoint=place,
-            token=token,
-            coordinator=wiring.coordinator or Coordinator(),
-            mode="team" if wiring.team.gates.plan is not None else None,
-        )
-        return await engine.run_team(wiring.team, wiring.goal or "", options)
-
-    async def do_tasks(token: CancelToken) -> TeamRunResult:
-        options = RunOptions(run_id=run_id, checkpoint=place, token=token)
-        return await engine.run_tasks(wiring.team, wiring.specs, options)
-
-    async def replay(token: CancelToken) -> TeamRunResult:
-        assert wiring.plan is not None
-        options = RunOptions(run_id=run_id, checkpoint=place, token=token)
-        return await engine.run_from_plan(wiring.team, wiring.plan, options)
-
-    if wiring.plan is not None:
-        return replay
-    return do_tasks if wiring.goal is None else reach_goal
 
 
 def _own_places(
