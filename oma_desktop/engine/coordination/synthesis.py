@@ -8,6 +8,7 @@ from typing import cast
 
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.ceiling import over_ceiling
+from oma_desktop.engine.control import Stop
 from oma_desktop.engine.coordination.coordinator import (
     COORDINATOR,
     SYNTHESIS,
@@ -39,18 +40,19 @@ def closing_of(state: RunState, options: RestoreOptions) -> Closing | None:
 async def conclude(attempt: Attempt, settings: Coordinator | None) -> None:
     """Write the answer, unless the run stops or waits. What goes wrong becomes the run's status."""
     state = attempt.state
-    if attempt.control.stop is not None or state.undecided() or not state.queue.complete:
+    if _stop_of(attempt) is not None or state.undecided() or not state.queue.complete:
         return
     if settings is None:
         info = ErrorInfo("framework", code="COORDINATOR_MISSING", message="COORDINATOR_MISSING")
         _fail(attempt, AgentRunResult(False, "", status=_status(info), error_info=info))
         return
     result = await _ask(attempt, settings)
-    if attempt.control.token.aborted and not result.success:
-        return
+    if _stop_of(attempt) is not None and not result.success:
+        return  # stopped before the answer: it stays due
     state.coordination.due = False
     if over_ceiling(attempt, agent=COORDINATOR):
-        status = RunStatus("budget_exhausted", "TOKEN_BUDGET_EXCEEDED")
+        stop = _stop_of(attempt)
+        status = RunStatus("budget_exhausted") if stop is None else stop.status
         state.coordination.synthesis = replace(result, success=False, status=status)
         return
     if not result.success:
@@ -61,6 +63,11 @@ async def conclude(attempt: Attempt, settings: Coordinator | None) -> None:
     state.warnings += result.warnings
     data = cast("dict[str, object]", result.to_json())
     attempt.services.bus.emit("agent_complete", agent=COORDINATOR, data=data)
+
+
+def _stop_of(attempt: Attempt) -> Stop | None:
+    """Why the run stops, asked anew: it changes while others work."""
+    return attempt.control.stop
 
 
 async def _ask(attempt: Attempt, settings: Coordinator) -> AgentRunResult:

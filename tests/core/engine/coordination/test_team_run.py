@@ -5,6 +5,7 @@ import json
 import pytest
 
 from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.shared_memory import SharedMemory
 from oma_desktop.model.errors import InvalidInput, PlanRejected
 from oma_desktop.model.result_document import result_document
 from oma_desktop.model.run_facts import gather
@@ -311,6 +312,22 @@ async def test_a_suspend_during_the_answer_lets_it_end():
     result = await world.run_team(GOAL)
     assert result.success
     assert result.final_answer == "All set."
+
+
+async def test_a_suspend_right_before_the_answer_is_asked_for_is_no_failure():
+    world = RunWorld(script=script())
+    plain = SharedMemory.summary
+
+    async def summary(memory):
+        world.token.stop(StopReason.SUSPEND)
+        return await plain(memory)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SharedMemory, "summary", summary)
+        result = await world.run_team(GOAL)
+    assert result.status.code == "suspended"
+    assert world.of("error") == []
+    assert (await world.restore(real_runner=True, coordinator=Coordinator())).success
 
 
 async def test_a_suspend_before_the_answer_is_no_finished_run():
