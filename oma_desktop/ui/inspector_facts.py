@@ -85,6 +85,8 @@ def source_fact(run: RunView, store: StoreView, *, now: datetime) -> Fact:
             time=time_text(store.unreadable_since),
         )
         return Fact(tr("Source"), text, "warning.text")
+    if run.readable and run.saved_at is None and not run.version:
+        return Fact(tr("Source"), tr("nothing saved yet"), "text.2")
     age = age_text(age_of(run.saved_at, now=now))
     version = run.version or NONE
     return Fact(
