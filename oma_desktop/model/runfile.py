@@ -145,7 +145,12 @@ class Coordinator(Described):
 
 
 class PythonTool(Described):
-    """One Python callable; imported only after a person agreed to the folder."""
+    """One Python function, `module:function`; the module is a file in the run file's folder.
+
+    It is imported only after a person agreed to the folder. Its type hints and docstring tell
+    models how to call it; agents need its name among their `tools`. `effect` and `consequential`
+    count more than what the function's own author says.
+    """
 
     use: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
     name: Text | None = None
@@ -154,7 +159,13 @@ class PythonTool(Described):
 
 
 class McpServer(Described):
-    """One MCP server over stdio; `effects` says what its tools do, by name."""
+    """One MCP server over stdio, started with the run after a person agreed to the folder.
+
+    Its tool `t` is called `NAME_t`; agents need that among their `tools`. `effects` says by the
+    server's own names what its tools do: a tool of which nobody says that it is harmless asks a
+    person. `tools` leaves only those named. It sees few variables of the environment; `env` adds
+    some, and `${NAME}` in a value stands for a variable of ours, so that no secret is in the file.
+    """
 
     command: Text
     args: list[str] = []

@@ -2,11 +2,14 @@
 
 import io
 import json
+import signal
+import subprocess
 import sys
 
+import psutil
 import pytest
 
-from tests.cli.conftest import ROOT, finish
+from tests.cli.conftest import ROOT, environment, finish
 from tests.cli.files import write
 
 SERVER = ROOT / "tests" / "core" / "engine" / "outside" / "servers.py"
@@ -155,9 +158,9 @@ def test_looking_never_imports_or_starts(cli, tmp_path):
     assert cli("approvals", store).code == 0
     plan = cli("restore", "--store", store, "--plan-only", "--json")
     assert plan.code == 0
-    effects = {c["tool"]: c["effect"] for c in plan.json["willRun"] if "tool" in c}
-    effects |= {c["tool"]: c["effect"] for c in plan.json["replayed"]}
-    assert effects.get("w_weather", "repeatable") == "repeatable"
+    assert [(c["tool"], c["effect"]) for c in plan.json["replayed"]] == [
+        ("w_weather", "repeatable")
+    ]
     assert not imported(folder)
 
 
@@ -254,6 +257,66 @@ def test_hooks_are_imported_after_consent_only_and_run(cli, tmp_path):
     done = cli("run", file, "--trust-folder", "--json")
     assert done.code == 0, done.err
     assert [r["output"] for r in done.json["taskResults"]] == ["!"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_function_that_hangs_does_not_keep_the_program(processes, tmp_path):
+    file = project(tmp_path / "p", mcp=False)
+    hanging = "import threading\ndef double(n: int): threading.Event().wait()\n"
+    (tmp_path / "p" / "mine.py").write_text(hanging, "utf-8")
+    process = processes("run", file, "--trust-folder", "--json")
+    said(process, "tool    A: double")
+    process.send_signal(signal.SIGINT)
+    said(process, "Suspending")
+    process.send_signal(signal.SIGINT)
+    assert finish(process, 60).code == 130
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_what_a_killed_program_left_of_a_server_ends_before_the_next_start(processes, tmp_path):
+    file, pids = project(tmp_path / "p"), tmp_path / "pids"
+    document = json.loads(file.read_text("utf-8"))
+    server = document["tools"]["mcp"]["w"]
+    server.update(args=[str(SERVER), "child", str(pids)], effects={"hang": "repeatable"})
+    document["team"]["agents"][0]["tools"] = ["w_hang"]
+    file.write_text(json.dumps(document), "utf-8")
+    play = json.loads((tmp_path / "p" / "play.json").read_text("utf-8"))
+    play["replies"]["A"][0]["tools"] = [{"id": "c1", "name": "w_hang", "input": {}}]
+    write(tmp_path / "p", play=play)
+    process = processes("run", file, "--trust-folder", "--json")
+    said(process, "tool    A: w_hang")
+    server_pid, child = map(int, pids.read_text("utf-8").split())
+    process.kill()
+    process.communicate()
+    psutil.wait_procs([p for p in (process_of(server_pid),) if p], timeout=30)
+    assert process_of(child) is not None, "the child made a session of its own"
+    document["tools"]["mcp"]["w"]["args"] = [str(SERVER), "plain"]
+    document["team"]["agents"][0]["tools"] = []
+    play["replies"]["A"] = [{"text": "done"}]
+    write(tmp_path / "p", play=play, run=document)
+    assert finish(processes("run", file, "--json"), 60).code == 0
+    assert process_of(child) is None
+
+
+def said(process, text):
+    """Read stderr up to a line that holds `text`."""
+    assert any(text in line for line in process.stderr), text
+
+
+def process_of(pid):
+    try:
+        process = psutil.Process(pid)
+        return process if process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.NoSuchProcess:
+        return None
+
+
+def test_the_mcp_sdk_is_loaded_only_for_a_server():
+    code = (
+        "import sys, oma_desktop.cli.run, oma_desktop.engine.launch, oma_desktop.tools;"
+        "sys.exit('mcp' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment())
 
 
 def test_a_real_process_with_both_kinds_ends_cleanly(processes, tmp_path):

@@ -13,6 +13,7 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.sentences import one_line
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.cancel import CancelToken, StopReason
+from oma_desktop.engine.tools.outside.mcp_server import TIMEOUT_S
 from oma_desktop.engine.tools.outside.mcp_tools import (
     McpServers,
     declared_mcp_effects,
@@ -33,7 +34,7 @@ def entry(kind, *args, **more):
 
 
 @asynccontextmanager
-async def servers(folder, timeout_s=30.0, **entries):
+async def servers(folder, clock=None, **entries):
     """Servers that are not started yet, and the supervisor they live under."""
     lanes, failures = Lanes(), []
     supervisor = Supervisor(lambda name, error: failures.append((name, error)))
@@ -42,10 +43,9 @@ async def servers(folder, timeout_s=30.0, **entries):
         base_dir=folder,
         environ=ENVIRON,
         passed={"PATH": ENVIRON["PATH"]},
-        clock=SystemClock(),
+        clock=clock or SystemClock(),
         supervisor=supervisor,
         lanes=lanes,
-        timeout_s=timeout_s,
     )
     made.supervisor = supervisor
     try:
@@ -56,6 +56,17 @@ async def servers(folder, timeout_s=30.0, **entries):
         await supervisor.close()
         lanes.close()
         assert not failures, failures
+
+
+class HeldClock(SystemClock):
+    """Time that passes when the test says so."""
+
+    def __init__(self):
+        self.over = asyncio.Event()
+
+    async def sleep(self, delay_s):
+        assert delay_s == TIMEOUT_S
+        await self.over.wait()
 
 
 def context(token=None):
@@ -220,10 +231,16 @@ async def test_a_stop_reaches_the_call_in_the_server(tmp_path):
 
 
 async def test_a_call_without_an_answer_ends_in_time(tmp_path):
-    async with servers(tmp_path, timeout_s=3.0, w=entry("plain")) as made:
-        output = await called(await made.start(), "w_hang")
+    marker, clock = tmp_path / "marker", HeldClock()
+    async with servers(tmp_path, clock, w=entry("plain", marker)) as made:
+        specs = await made.start()
+        call = made.supervisor.spawn(called(specs, "w_hang"), name="call")
+        await until(marker.exists)
+        clock.over.set()
+        output = await call
         assert output.is_error is True
-        assert "no answer within 3 s" in output.data
+        assert "no answer within 60 s" in output.data
+        await until(lambda: marker.read_text("utf-8") == "cancelled")
 
 
 async def test_a_server_that_dies_says_so_from_then_on(tmp_path):
@@ -257,11 +274,15 @@ async def test_a_program_that_leaves_at_once_leaves_no_process(tmp_path):
 
 
 async def test_a_server_that_says_nothing_is_given_up(tmp_path):
-    pid = tmp_path / "pid"
-    async with servers(tmp_path, timeout_s=3.0, w=entry("silent", pid)) as made:
-        error = await refused(made)
+    pid, clock = tmp_path / "pid", HeldClock()
+    async with servers(tmp_path, clock, w=entry("silent", pid)) as made:
+        start = asyncio.gather(refused(made))
+        await until(pid.exists)
+        clock.over.set()
+        (error,) = await start
         assert isinstance(error, ToolTimedOut)
-        assert not lives(int(pid.read_text("utf-8")))
+        assert (error.code, error.facts["request"]) == ("MCP_TIMED_OUT", "initialize")
+        await until(lambda: not lives(int(pid.read_text("utf-8"))))
 
 
 async def test_a_list_without_end_is_given_up(tmp_path):
