@@ -63,6 +63,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             key=options.key,
             run_id=options.run_id,
             retry_failed=options.retry_failed,
+            token=attempt.token,
         )
         say_endpoints(prepared, output)
         result, document = await attempt.play(prepared)

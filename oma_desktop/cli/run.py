@@ -44,7 +44,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
     async def work(attempt: Attempt) -> int:
         prepared = await attempt.launcher.new_run(
-            origin, bus=attempt.bus, store=options.store, run_id=options.run_id
+            origin,
+            bus=attempt.bus,
+            store=options.store,
+            run_id=options.run_id,
+            token=attempt.token,
         )
         output.note(tr("store: {path}", path=prepared.store_path))
         say_endpoints(prepared, output)

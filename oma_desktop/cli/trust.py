@@ -67,7 +67,9 @@ def _open_question(origin: Origin) -> TrustQuestion | None:
 
 
 def _asked(question: TrustQuestion, output: Output) -> bool:
-    output.note(tr("This run uses code of the folder {folder}:", folder=question.folder))
+    output.note(
+        tr("This run wants to run code of its own; its folder is {folder}:", folder=question.folder)
+    )
     for name in question.functions:
         output.note(tr("  imports {name}", name=name))
     for command in question.commands:

@@ -108,8 +108,9 @@ class Launcher:
         store: StoreAddress | None = None,
         run_id: str | None = None,
         effects: Path | None = None,
+        token: CancelToken | None = None,
     ) -> Prepared:
-        """Prepare a fresh run of a run file.
+        """Prepare a fresh run of a run file. A stop of `token` ends the wait for its servers.
 
         Raises InvalidInput, NotAllowed (files, a folder nobody trusts), ToolError (MCP servers),
         Locked, Corrupt, WriteFailed (store), Conflict CHECKPOINT_EXISTS when the store already
@@ -124,7 +125,7 @@ class Launcher:
         key = wanted.key or checkpoint_key(identity)
         wiring = await self._wire(files, origin, path, bus=bus, effects=effects, needs_work=True)
         async with self._opened(path, partial(_free, path, key), wiring, bus) as opened:
-            await wiring.connect(clock=self._clock, supervisor=self._supervisor)
+            await wiring.connect(clock=self._clock, supervisor=self._supervisor, token=token)
             await self._lanes.store(write_origin, path, key, origin)
         place = CheckpointOptions(as_asked(opened.store, wanted), key=wanted.key, lock=opened.lock)
         engine = self._engine(wiring, bus)
@@ -143,6 +144,7 @@ class Launcher:
         retry_failed: bool = False,
         effects: Path | None = None,
         run_masked: frozenset[str] = frozenset(),
+        token: CancelToken | None = None,
     ) -> Prepared:
         """Prepare a restore. Files not named are those the run was started from.
 
@@ -158,7 +160,7 @@ class Launcher:
         wiring = await self._wire(files, origin, store, bus=bus, effects=effects, needs_work=False)
         choose = partial(saved_key, path=store, key=key, run_id=run_id, files=files)
         async with self._opened(store, choose, wiring, bus) as opened:
-            await wiring.connect(clock=self._clock, supervisor=self._supervisor)
+            await wiring.connect(clock=self._clock, supervisor=self._supervisor, token=token)
         options = _restore_options(files, opened)
         options = replace(
             options,

@@ -9,6 +9,7 @@ from typing import Any
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.hooks import AgentHooks
 from oma_desktop.engine.named_hooks import hooks_of
 from oma_desktop.engine.tools.grants import DELEGATE
@@ -20,6 +21,7 @@ from oma_desktop.engine.tools.outside.python_tools import (
     load_python_tools,
     name_of,
 )
+from oma_desktop.engine.tools.race import Race
 from oma_desktop.engine.tools.registry import ToolRegistry, ToolSpec
 from oma_desktop.model.errors import InvalidInput, ToolFailed
 from oma_desktop.model.runfile import RunFile, Tools
@@ -95,8 +97,13 @@ class OutsideTools:
         self._modules = self._modules or FolderModules(self._base_dir)
         return self._modules
 
-    async def connect(self, *, clock: Clock, supervisor: Supervisor) -> tuple[ToolSpec, ...]:
-        """Start the servers and return their tools. Raises as `McpServers.start`."""
+    async def connect(
+        self, *, clock: Clock, supervisor: Supervisor, token: CancelToken
+    ) -> tuple[ToolSpec, ...]:
+        """Start the servers and return their tools; none after a stop, which ends them.
+
+        Raises as `McpServers.start`.
+        """
         if not self._tools.mcp:
             return ()
         self._servers = McpServers(
@@ -108,10 +115,13 @@ class OutsideTools:
             supervisor=supervisor,
             lanes=self._lanes,
         )
-        tools = await self._servers.start()
-        for tool in tools:
+        race = Race(supervisor=supervisor, clock=clock)
+        started = await race.run(self._servers.start(), name="mcp servers", token=token)
+        if started.error is not None:
+            raise started.error
+        for tool in started.value or ():
             _refuse_built_in(tool.name, "tools.mcp")
-        return tools
+        return started.value or ()
 
     def forget(self) -> None:
         """Drop the imported modules."""

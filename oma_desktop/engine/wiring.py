@@ -20,6 +20,7 @@ from oma_desktop.engine.agent_defaults import with_defaults, without_programs
 from oma_desktop.engine.backends.environment import environment
 from oma_desktop.engine.backends.external import ExternalAgents
 from oma_desktop.engine.bus import EventBus
+from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.coordination.coordinator import coordinator_agent
 from oma_desktop.engine.cost import check_prices
 from oma_desktop.engine.documents import plan_of
@@ -79,15 +80,21 @@ class Wiring:
     _outside: OutsideTools | None = None
     _check: Callable[[], None] = lambda: None
 
-    async def connect(self, *, clock: Clock, supervisor: Supervisor) -> None:
+    async def connect(
+        self, *, clock: Clock, supervisor: Supervisor, token: CancelToken | None = None
+    ) -> None:
         """Start what the file wants started; its tools join the team. Once, before the run.
 
+        A stop ends the wait; the run then stops before its first step.
         Raises InvalidInput or ToolError MCP_*; `close` is still due then.
         """
         if self._outside is not None:
-            for tool in await self._outside.connect(clock=clock, supervisor=supervisor):
+            stop = token or CancelToken()
+            found = await self._outside.connect(clock=clock, supervisor=supervisor, token=stop)
+            for tool in found:
                 self.team.tools.register(tool)
-            self._check()
+            if not stop.stopped:
+                self._check()
 
     async def close(self) -> None:
         """Release connections, end programs and servers, forget what was imported."""

@@ -52,7 +52,7 @@ class TrustDialog(QDialog):
         scroller.setFrameShape(QFrame.Shape.NoFrame)
         scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroller.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        scroller.setAccessibleName(tr("What the run uses of this folder"))
+        scroller.setAccessibleName(tr("What the run would import and start"))
         risk = Text(
             tr("It can do whatever you can do on this computer, whenever a run uses it."),
             wrap=True,
@@ -93,8 +93,10 @@ class TrustDialog(QDialog):
 
 def _why(source: str) -> str:
     if not source:
-        return tr("This run wants to use code that lies in this folder:")
-    return tr("The run file {name} wants to use code that lies in its folder:", name=plain(source))
+        return tr("This run wants to run code of its own; its folder is:")
+    return tr(
+        "The run file {name} wants to run code of its own; its folder is:", name=plain(source)
+    )
 
 
 def _exact(text: str) -> Text:

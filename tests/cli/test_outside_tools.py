@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
@@ -132,7 +133,7 @@ def test_a_terminal_asks_once_and_says_what_for(cli, tmp_path, answers):
     answers("n\n")
     done = cli("run", file)
     assert done.code == 2
-    assert f"code of the folder {tmp_path / 'p'}" in done.err
+    assert f"its folder is {tmp_path / 'p'}" in done.err
     assert "imports mine:double" in done.err
     assert not imported(tmp_path / "p")
     answers("\n")  # silence is no yes
@@ -270,6 +271,24 @@ def test_a_function_that_hangs_does_not_keep_the_program(processes, tmp_path):
     said(process, "Suspending")
     process.send_signal(signal.SIGINT)
     assert finish(process, 60).code == 130
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_signal_ends_the_wait_for_a_server_that_says_nothing(processes, tmp_path):
+    file, pid = project(tmp_path / "p"), tmp_path / "pid"
+    document = json.loads(file.read_text("utf-8"))
+    document["tools"]["mcp"]["w"]["args"] = [str(SERVER), "silent", str(pid)]
+    file.write_text(json.dumps(document), "utf-8")
+    process = processes("run", file, "--trust-folder", "--json")
+    deadline = time.monotonic() + 30
+    while not pid.exists() or not pid.read_text("utf-8"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    done = finish(process, 30)
+    assert done.code == 3, done.err
+    assert done.json["log"]["modelCalls"] == []
+    assert process_of(int(pid.read_text("utf-8"))) is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")

@@ -9,7 +9,10 @@ _NOTHING = N_("Nothing was started.")
 SENTENCES: dict[str, Sentence] = {
     # trust
     "FOLDER_NOT_TRUSTED": Sentence(
-        N_("{path} would run code of the folder {folder}, and nobody has agreed to that yet."),
+        N_(
+            "{path} wants to run code of its own, and nobody has agreed to that for the folder "
+            "{folder} yet."
+        ),
         N_("Nothing of it was imported or started: {names}."),
         N_("If you trust what is in this folder, start again with --trust-folder."),
     ),

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Final, TypeVar
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
-from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.tools.builtin.process_tree import MARK, end_marked, end_orphans, new_mark
 from oma_desktop.engine.tools.outside.mcp_results import output_of_answer
 from oma_desktop.engine.tools.race import Ended, Outcome, Race
@@ -64,7 +64,7 @@ class McpServer:
         self._lanes = lanes
         self._timeout_s = timeout_s
         self._race = Race(supervisor=supervisor, clock=clock)
-        self._closing = asyncio.Event()
+        self._closing = CancelToken()
         self._task: asyncio.Task[None] | None = None
         self._link: Connection | None = None
 
@@ -113,7 +113,7 @@ class McpServer:
 
     async def close(self) -> None:
         """End the connection and every process of the server; a few seconds at most."""
-        self._closing.set()
+        self._closing.stop(StopReason.CANCEL)
         if self._task is not None:
             await asyncio.wait({self._task})
 
@@ -176,12 +176,14 @@ class McpServer:
 
     async def _limited(self, work: Coroutine[object, object, T], request: str) -> T:
         outcome: Outcome[T] = await self._race.run(
-            work, name=f"mcp {request}", token=CancelToken(), limit_s=self._timeout_s
+            work, name=f"mcp {request}", token=self._closing, limit_s=self._timeout_s
         )
         if outcome.ended is Ended.DONE:
             return outcome.value  # type: ignore[return-value]  # what the request returned
         if outcome.error is not None:
             raise outcome.error
+        if outcome.ended is Ended.STOPPED:
+            raise ToolFailed("MCP_FAILED", server=self._place.name, found="it was told to stop")
         raise ToolTimedOut(
             "MCP_TIMED_OUT",
             server=self._place.name,
