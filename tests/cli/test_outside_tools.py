@@ -338,6 +338,46 @@ def test_the_mcp_sdk_is_loaded_only_for_a_server():
     subprocess.run([sys.executable, "-c", code], check=True, env=environment())
 
 
+def calling(folder, *names, **input_):
+    """Let the scripted agent call these tools in its first turn."""
+    play = json.loads((folder / "play.json").read_text("utf-8"))
+    calls = [{"id": f"c{i}", "name": n, "input": input_} for i, n in enumerate(names)]
+    play["replies"]["A"][0]["tools"] = calls
+    write(folder, play=play)
+
+
+def results(folder):
+    """What the model read of its calls."""
+    text = next((folder / ".oma").rglob("checkpoint.json")).read_text("utf-8")
+    return text.replace("\\", "")
+
+
+def test_a_server_that_dies_in_a_call_fails_the_call_only(cli, tmp_path):
+    folder = tmp_path / "p"
+    file = project(folder)
+    document = json.loads(file.read_text("utf-8"))
+    document["tools"]["mcp"]["w"]["effects"] = {"crash": "repeatable"}
+    document["team"]["agents"][0]["tools"] = ["w_crash"]
+    file.write_text(json.dumps(document), "utf-8")
+    calling(folder, "w_crash")
+    done = cli("run", file, "--trust-folder", "--json")
+    assert (done.code, done.json["success"]) == (0, True)
+    assert "has ended; it is not started again" in results(folder)
+
+
+def test_idea_46_a_tool_of_a_server_needs_a_grant_by_its_name(cli, tmp_path):
+    folder = tmp_path / "p"
+    file = project(folder)
+    document = json.loads(file.read_text("utf-8"))
+    document["team"]["agents"][0].update({"tools": ["double"], "disallowedTools": ["double"]})
+    file.write_text(json.dumps(document), "utf-8")
+    calling(folder, "w_weather", "double", n=1, city="Rome")
+    done = cli("run", file, "--trust-folder", "--json")
+    assert (done.code, done.json["log"]["toolCallsExecuted"]) == (0, [])
+    for name in ("w_weather", "double"):
+        assert f'The tool "{name}" is not available.' in results(folder)
+
+
 def test_a_real_process_with_both_kinds_ends_cleanly(processes, tmp_path):
     file = project(tmp_path / "p")
     home = {"OMA_DESKTOP_HOME": str(tmp_path / "home")}

@@ -186,6 +186,39 @@ async def test_idea_47_refused_arguments_list_their_issues_and_do_not_reach_the_
     assert (tool.calls, asked) == ([], [])
 
 
+@pytest.mark.parametrize("answer", [("q: must be even",), LookupError("no check")])
+async def test_idea_47_what_a_schema_cannot_say_does_not_reach_the_gate_either(answer):
+    asked, seen = [], []
+
+    async def gate(call):
+        asked.append(call)
+        return ALLOW
+
+    def problems(input_):
+        seen.append(input_)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    tool = Probe()
+    spec = tool.spec(SCHEMA, problems=problems)
+    here = World(say("", CALL), say("done"), tools=[spec], gate=gate)
+    result = await here.run()
+    _, text, is_error = results_of(result.messages[1])[0]
+    assert is_error
+    assert "must be even" in text or "no check" in text
+    assert seen == [{"q": "a", "limit": 5}], "the input with its defaults"
+    assert (tool.calls, asked) == ([], [])
+
+
+async def test_what_others_check_reaches_them_as_the_model_sent_it():
+    tool = Probe()
+    call = ("c1", "look", {"limit": "many"})
+    here = World(say("", call), say("done"), tools=[tool.spec(SCHEMA, validated=False)])
+    await here.run()
+    assert tool.calls == [("c1", {"limit": "many"})]
+
+
 def test_texts_never_become_numbers_but_whole_numbers_may_lose_their_point():
     schema = ArgumentSchema({"properties": {"n": {"type": "integer"}}})
     assert schema.check({"n": "1"}).issues
