@@ -153,7 +153,7 @@ class PythonTool(Described):
     """
 
     use: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
-    name: Text | None = None
+    name: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] = None
     effect: EffectName = "unknown"
     consequential: bool | None = None
 
@@ -193,7 +193,7 @@ class Tools(Described):
     python: list[
         Annotated[PythonTool, BeforeValidator(_use, json_schema_input_type=PythonTool | str)]
     ] = []
-    mcp: dict[str, McpServer] = {}
+    mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_/-]{1,48}$")], McpServer] = {}
 
 
 def _tools(value: object) -> object:

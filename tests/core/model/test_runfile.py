@@ -357,6 +357,23 @@ def test_a_plain_run_file_has_no_such_wish():
     refuse_unsupported(read(FULL.replace("tools: [mytools:lookup]\n", ""), "run.yaml"))
 
 
+@pytest.mark.parametrize(
+    ("tools", "where"),
+    [
+        ({"python": [{"use": "m:f", "name": "my tool"}]}, "$.tools.python[0].name"),
+        ({"python": ["m f"]}, "$.tools.python[0]"),
+        ({"mcp": {"my server": {"command": "x"}}}, "$.tools.mcp"),
+    ],
+)
+def test_names_no_model_could_call_are_refused(tools, where):
+    found = look_at_run_file(
+        read_document(json.dumps({"team": TEAM, "tools": tools}).encode(), name="x.json")
+    )
+    assert found.run_file is None
+    (problem,) = found.problems
+    assert problem.where.startswith(where)
+
+
 # --- the published schema ------------------------------------------------------------------------
 
 
