@@ -14,6 +14,7 @@ from oma_desktop.model.errors import (
     ApprovalError,
     BudgetExceeded,
     CallTimeout,
+    EgressDenied,
     OmaError,
     ProviderError,
     StoreError,
@@ -37,6 +38,7 @@ _KINDS: Final[tuple[tuple[type[OmaError], ErrorKind], ...]] = (
     (CallTimeout, "timeout"),
     (ProviderError, "provider"),
     (BudgetExceeded, "budget"),
+    (EgressDenied, "validation"),
     (StoreError, "store"),
     (ApprovalError, "validation"),
     (ToolError, "tool"),
@@ -114,7 +116,7 @@ def error_info(error: OmaError) -> ErrorInfo:
 def failed(result: AgentRunResult, error: OmaError) -> AgentRunResult:
     """The same result as a failure for this reason."""
     info = error_info(error)
-    status = _STATUS.get(info.kind, "error")
+    status = "rejected" if isinstance(error, EgressDenied) else _STATUS.get(info.kind, "error")
     message = cut_whole(info.message or error.code, STATUS_MESSAGE_LIMIT)
     return replace(result, success=False, status=RunStatus(status, message), error_info=info)
 

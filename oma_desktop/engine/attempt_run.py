@@ -18,6 +18,7 @@ from oma_desktop.engine.checkpointing import CheckpointWriter
 from oma_desktop.engine.control import RunControl, Stop, fatal
 from oma_desktop.engine.delegation import with_delegation
 from oma_desktop.engine.dispatcher import Dispatcher
+from oma_desktop.engine.egress import policed
 from oma_desktop.engine.guarding import guarded
 from oma_desktop.engine.heartbeat import beating
 from oma_desktop.engine.metering import metered
@@ -79,7 +80,10 @@ class AttemptRun:
         wanted = options.recovery if options.recovery is not None else recovery
         repairs = checked_recovery(wanted, team=team, mode=state.mode)
         bus = services.bus.of_run(state.identity.run_id)
-        execute = metered(_telling(bus, services.execute), state.cost)
+        execute = policed(
+            _telling(bus, services.execute), orchestrator.egress_policy, options.egress_policy
+        )
+        execute = metered(execute, state.cost)
         services = replace(services, bus=bus, execute=execute)
         self._services = services
         self._state = state

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from oma_desktop.base.clock import Clock
+from oma_desktop.engine.egress import judge
 from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.llm.keys import StoredKey, find_key
 from oma_desktop.engine.llm.openai import OpenAIChatAdapter
 from oma_desktop.engine.llm.presets import PRESETS, SCRIPTED, Preset
 from oma_desktop.engine.llm.retry_policy import RetryNotice
-from oma_desktop.model.errors import InvalidInput, NotAllowed
+from oma_desktop.model.egress import EgressPolicy
+from oma_desktop.model.errors import EgressDenied, InvalidInput, NotAllowed
 from oma_desktop.model.nearest import nearest
 from oma_desktop.model.runfile import ProviderEntry
 from oma_desktop.model.team import AgentConfig
@@ -59,7 +61,9 @@ class Endpoints:
         environ: Mapping[str, str],
         stored: StoredKey,
         on_retry: Callable[[RetryNotice], None],
+        policy: EgressPolicy | None = None,
     ) -> None:
+        self._policy = policy
         self._providers = providers
         self._scripted = scripted
         self._clock = clock
@@ -72,7 +76,8 @@ class Endpoints:
         """Return where the agent's calls go, and make the adapter ready.
 
         Raises InvalidInput (unknown provider, no model, bad address, malformed key, no key) or
-        NotAllowed RUNFILE_NEEDS_ANTHROPIC.
+        NotAllowed (RUNFILE_NEEDS_ANTHROPIC, or where `policy` or the agent's own forbids the
+        address).
         """
         provider = agent.provider or ""
         if provider in self._scripted:
@@ -80,6 +85,10 @@ class Endpoints:
         if not agent.model:
             raise InvalidInput("RUNFILE_NO_MODEL", agent=agent.name)
         service = self._service(agent)
+        try:
+            judge(agent, service.base_url, (self._policy,))
+        except EgressDenied as denied:
+            raise NotAllowed(denied.code, **denied.facts) from None
         self._adapter(service)
         return Endpoint(
             agent.name,

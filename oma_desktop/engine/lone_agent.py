@@ -14,6 +14,7 @@ from oma_desktop.engine.budget import smallest
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.checks import clean_metadata
 from oma_desktop.engine.cost import RunCost
+from oma_desktop.engine.egress import policed
 from oma_desktop.engine.identity import check_run_id, new_identity
 from oma_desktop.engine.llm.message_check import check_messages
 from oma_desktop.engine.metering import metered
@@ -63,7 +64,8 @@ async def run_alone(
     services.bus.emit("agent_start", agent=agent.name, data=given)
     job = AgentJob(identity.run_id, "", "", prompt, options.token)
     try:
-        result = await metered(services.execute, cost)(own, worker, job)
+        execute = policed(services.execute, orchestrator.egress_policy, options.egress_policy)
+        result = await metered(execute, cost)(own, worker, job)
     except OmaError as error:
         result = fault(error)
     result = _within(cost, agent, result, services.bus)

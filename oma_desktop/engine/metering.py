@@ -71,6 +71,18 @@ class _Metered(ModelAdapter):
         """As the inner adapter."""
         return self._inner.is_local
 
+    @property
+    @override
+    def goes_to(self) -> str | None:
+        """As the inner adapter."""
+        return self._inner.goes_to
+
+    @property
+    @override
+    def is_offline(self) -> bool:
+        """As the inner adapter."""
+        return self._inner.is_offline
+
     @override
     async def stream(self, request: ModelRequest, token: CancelToken) -> AsyncIterator[ModelEvent]:
         """Pass everything on."""

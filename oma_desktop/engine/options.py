@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.recovery_options import RecoveryOptions
+from oma_desktop.model.egress import EgressPolicy
 from oma_desktop.model.governance import Governance
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.model_routing import ModelRouting
@@ -61,7 +62,8 @@ class RunOptions:
     """Options of `run_tasks` and `run_from_plan`.
 
     `max_token_budget` and `max_cost_budget` combine with the orchestrator's by minimum; `recovery`
-    and `model_routing` replace the engine's own as a whole.
+    and `model_routing` replace the engine's own as a whole. `egress_policy` narrows where model
+    calls may go, beside the orchestrator's and the agents' own.
     """
 
     run_id: str | None = None
@@ -69,6 +71,7 @@ class RunOptions:
     checkpoint: CheckpointOptions | None = None
     max_token_budget: int | None = None
     max_cost_budget: float | None = None
+    egress_policy: EgressPolicy | None = None
     model_routing: ModelRouting | None = None
     token: CancelToken = field(default_factory=CancelToken)
     goal: str | None = None
@@ -83,6 +86,7 @@ class RunAgentOptions:
     metadata: JsonObject | None = None
     max_token_budget: int | None = None
     max_cost_budget: float | None = None
+    egress_policy: EgressPolicy | None = None
     token: CancelToken = field(default_factory=CancelToken)
 
 
@@ -119,6 +123,7 @@ class RestoreOptions:
     metadata: JsonObject | None = None
     max_token_budget: int | None = None
     max_cost_budget: float | None = None
+    egress_policy: EgressPolicy | None = None
     model_routing: ModelRouting | None = None
     token: CancelToken = field(default_factory=CancelToken)
     goal: str | None = None

@@ -313,6 +313,7 @@ def _models(
         environ=os.environ if world.environ is None else world.environ,
         stored=world.stored_key,
         on_retry=world.on_retry,
+        policy=run_file.orchestrator.egress_policy,
     )
 
 

@@ -143,6 +143,13 @@ class PlanRejected(EngineError):
     """A task list or plan is not executable (cycle, unknown dependency, unknown agent...)."""
 
 
+class EgressDenied(EngineError):
+    """A model call would go where a policy forbids it (engine.md 8.7); nothing was sent.
+
+    EGRESS_POLICY_DENIED (`agent`, `origin`), EGRESS_POLICY_UNSUPPORTED (`agent`).
+    """
+
+
 class BudgetExceeded(EngineError):
     """A token or cost ceiling was crossed."""
 

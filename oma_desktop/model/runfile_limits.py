@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from oma_desktop.model.errors import NotAllowed
 from oma_desktop.model.runfile import Journal, RunFile
-from oma_desktop.model.team import AgentConfig
 
 
 def refuse_unsupported(run_file: RunFile) -> None:
@@ -19,18 +18,9 @@ def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
     if isinstance(run_file.journal, Journal):
         yield "RUNFILE_NEEDS_JOURNAL", "journal"
     yield from _wishes_of_options(run_file)
-    for index, agent in enumerate(run_file.team.agents if run_file.team else []):
-        yield from _wishes_of_agent(agent, f"team.agents[{index}]")
 
 
 def _wishes_of_options(run_file: RunFile) -> Iterator[tuple[str, str]]:
     options = run_file.orchestrator
     if (options.execution_routing or {}).get("strategy", "deterministic") != "deterministic":
         yield "RUNFILE_NEEDS_HYBRID_ROUTING", "orchestrator.executionRouting.strategy"
-    if options.egress_policy is not None:
-        yield "RUNFILE_NEEDS_EGRESS", "orchestrator.egressPolicy"
-
-
-def _wishes_of_agent(agent: AgentConfig, where: str) -> Iterator[tuple[str, str]]:
-    if agent.egress_policy is not None:
-        yield "RUNFILE_NEEDS_EGRESS", f"{where}.egressPolicy"

@@ -16,6 +16,7 @@ from oma_desktop.model.checkpoint import TaskRequires
 from oma_desktop.model.context_options import ContextStrategy, Threshold
 from oma_desktop.model.described import Described as Described  # noqa: PLC0414 - re-exported
 from oma_desktop.model.described import Text as Text  # noqa: PLC0414 - re-exported
+from oma_desktop.model.egress import EgressPolicy
 from oma_desktop.model.hook_names import CallableName, LoopDetection
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.message_rules import of_messages
@@ -73,7 +74,7 @@ class AgentConfig(Described):
     region: str | None = None
     history: Annotated[list[JsonObject] | None, AfterValidator(of_messages)] = None
     backend: Backend | None = None
-    egress_policy: JsonObject | None = None
+    egress_policy: EgressPolicy | None = None
     context_strategy: ContextStrategy | None = None
     thinking: JsonObject | None = None
     compress_tool_results: bool | Threshold | None = None
@@ -155,4 +156,4 @@ class OrchestratorOptions(Described):
     prices: dict[Text, Price] = {}
     model_routing: ModelRouting | None = None
     fail_on: list[FailOn] = []
-    egress_policy: JsonObject | None = None
+    egress_policy: EgressPolicy | None = None

@@ -120,4 +120,14 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Nothing was sent; the store is unchanged."),
         N_("The place names the message that is damaged."),
     ),
+    "EGRESS_POLICY_DENIED": Sentence(
+        N_("The egress policy does not let agent {agent} call {origin}."),
+        N_("Nothing was sent there."),
+        N_("Give the agent an address that is allowed, or change egressPolicy."),
+    ),
+    "EGRESS_POLICY_UNSUPPORTED": Sentence(
+        N_("Agent {agent} uses a model that does not say where its calls go."),
+        N_("With an egress policy such calls are refused; nothing was sent."),
+        N_("Use a provider of the run file, or give its adapter `goes_to`."),
+    ),
 }

@@ -142,11 +142,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "RUNFILE_NEEDS_JOURNAL": Sentence(
         N_("{name} needs the run journal."), _LATER, N_("Set journal to false.")
     ),
-    "RUNFILE_NEEDS_EGRESS": Sentence(
-        N_("{name} needs the egress policy."),
-        _LATER,
-        N_("Without it calls go to every provider named in the file."),
-    ),
     "RUNFILE_NEEDS_ANTHROPIC": Sentence(
         N_("Agent {agent} uses the provider {name}, which speaks another protocol."),
         _LATER,

@@ -94,6 +94,16 @@ class ModelAdapter(Protocol):
         """A server on the own machine or network: its models often cannot call tools (8.5)."""
         return False
 
+    @property
+    def goes_to(self) -> str | None:
+        """The address calls go to; None: it does not say, so no egress policy lets it pass."""
+        return None
+
+    @property
+    def is_offline(self) -> bool:
+        """It reaches nothing outside this process: no egress policy concerns it."""
+        return False
+
     def stream(self, request: ModelRequest, token: CancelToken) -> AsyncIterator[ModelEvent]:
         """Start the turn."""
         ...

@@ -77,6 +77,12 @@ class OpenAIChatAdapter(ModelAdapter):
 
     @property
     @override
+    def goes_to(self) -> str:
+        """See ModelAdapter; redirects are refused, so calls go nowhere else."""
+        return self._http.origin
+
+    @property
+    @override
     def is_local(self) -> bool:
         """Whether the server is one's own (see ModelAdapter)."""
         return self._http.is_local

@@ -46,6 +46,12 @@ class ScriptedAdapter(ModelAdapter):
         self._clock = clock
         self._speed = speed
 
+    @property
+    @override
+    def is_offline(self) -> bool:
+        """A file answers."""
+        return True
+
     @override
     async def stream(self, request: ModelRequest, token: CancelToken) -> AsyncIterator[ModelEvent]:
         """Yield drafts of the scripted reply, then the reply.

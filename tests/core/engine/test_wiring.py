@@ -351,8 +351,16 @@ def test_tasks_of_one_file_with_the_team_of_another():
 
 
 def test_a_wish_of_a_later_version_stops_wiring(tmp_path):
-    run = run_file({"a": LOCAL}, orchestrator={"egressPolicy": {"mode": "offline"}})
-    assert refused(run, tmp_path, world()).code == "RUNFILE_NEEDS_EGRESS"
+    run = run_file({"a": LOCAL}, journal={"path": "j.jsonl"})
+    assert refused(run, tmp_path, world()).code == "RUNFILE_NEEDS_JOURNAL"
+
+
+def test_idea_58_a_forbidden_address_stops_wiring_before_anything_is_made(tmp_path):
+    far = {"model": "m", "provider": "openai", "baseURL": "https://models.example/v1"}
+    run = run_file({"a": far}, orchestrator={"egressPolicy": {"mode": "offline"}})
+    denied = refused(run, tmp_path, world())
+    assert denied.code == "EGRESS_POLICY_DENIED"
+    assert denied.facts["origin"] == "https://models.example:443"
 
 
 def test_repeats_become_events():

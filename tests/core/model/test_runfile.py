@@ -342,7 +342,6 @@ def test_any_document_is_judged_without_raising(value):
     ("change", "code"),
     [
         ({"journal": {"path": "j.jsonl"}}, "RUNFILE_NEEDS_JOURNAL"),
-        ({"orchestrator": {"egressPolicy": {"mode": "offline"}}}, "RUNFILE_NEEDS_EGRESS"),
     ],
 )  # fmt: skip
 def test_wishes_of_later_versions_are_named(change, code):

@@ -267,7 +267,7 @@ async def test_no_connection(bench):
 # --- answers that are none ---------------------------------------------------------------------
 
 
-async def test_redirects_are_refused(bench):
+async def test_idea_58_redirects_are_refused(bench):
     moved = Answer(b"", 307, {"Location": "https://elsewhere.example/v1"})
     async with Loopback([moved]) as server:
         with pytest.raises(Refused) as caught:
