@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.engine.egress import judge
+from oma_desktop.engine.llm.anthropic import AnthropicAdapter
 from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.llm.keys import StoredKey, find_key
 from oma_desktop.engine.llm.openai import OpenAIChatAdapter
 from oma_desktop.engine.llm.presets import PRESETS, SCRIPTED, Preset
 from oma_desktop.engine.llm.retry_policy import RetryNotice
+from oma_desktop.engine.llm.streamed import StreamedAdapter
 from oma_desktop.model.egress import EgressPolicy
 from oma_desktop.model.errors import EgressDenied, InvalidInput, NotAllowed
 from oma_desktop.model.nearest import nearest
@@ -20,7 +22,7 @@ from oma_desktop.model.runfile import ProviderEntry
 from oma_desktop.model.team import AgentConfig
 
 # Ids of the peer that speak other protocols.
-LATER: Final = frozenset({"anthropic", "gemini", "bedrock", "copilot", "azure-openai"})
+LATER: Final = frozenset({"bedrock", "copilot", "azure-openai"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,13 @@ class Endpoints:
         self._environ = environ
         self._stored = stored
         self._on_retry = on_retry
-        self._adapters: dict[tuple[str, str], OpenAIChatAdapter] = {}
+        self._adapters: dict[tuple[str, str], StreamedAdapter] = {}
 
     def resolve(self, agent: AgentConfig) -> Endpoint:
         """Return where the agent's calls go, and make the adapter ready.
 
         Raises InvalidInput (unknown provider, no model, bad address, malformed key, no key) or
-        NotAllowed (RUNFILE_NEEDS_ANTHROPIC, or where `policy` or the agent's own forbids the
+        NotAllowed (RUNFILE_NEEDS_PROTOCOL, or where `policy` or the agent's own forbids the
         address).
         """
         provider = agent.provider or ""
@@ -122,8 +124,8 @@ class Endpoints:
         name = agent.provider or ""
         entry = self._providers.get(name)
         known = PRESETS.get(name)
-        if name in LATER or (entry is not None and entry.type == "anthropic"):
-            raise NotAllowed("RUNFILE_NEEDS_ANTHROPIC", agent=agent.name, name=name)
+        if name in LATER:
+            raise NotAllowed("RUNFILE_NEEDS_PROTOCOL", agent=agent.name, name=name)
         if entry is None and known is None:
             near = nearest(name, [*self._providers, *PRESETS])
             code = "RUNFILE_UNKNOWN_PROVIDER_NEAR" if near else "RUNFILE_UNKNOWN_PROVIDER"
@@ -133,18 +135,31 @@ class Endpoints:
             return known
         return _described(name, entry, known)
 
-    def _adapter(self, service: _Service) -> OpenAIChatAdapter:
-        where = (service.preset.id, service.base_url)
+    def _adapter(self, service: _Service) -> StreamedAdapter:
+        preset = service.preset
+        where = (preset.id, service.base_url)
         if where not in self._adapters:
-            self._adapters[where] = OpenAIChatAdapter(
-                provider=service.preset.id,
+            self._adapters[where] = self._made(service)
+        return self._adapters[where]
+
+    def _made(self, service: _Service) -> StreamedAdapter:
+        preset = service.preset
+        if preset.protocol == "anthropic":
+            return AnthropicAdapter(
+                provider=preset.id,
                 base_url=service.base_url,
                 key=service.key,
                 clock=self._clock,
-                echo_reasoning=service.preset.echo_reasoning,
                 on_retry=self._on_retry,
             )
-        return self._adapters[where]
+        return OpenAIChatAdapter(
+            provider=preset.id,
+            base_url=service.base_url,
+            key=service.key,
+            clock=self._clock,
+            echo_reasoning=preset.echo_reasoning,
+            on_retry=self._on_retry,
+        )
 
     async def close(self) -> None:
         """Release the connections of all adapters."""
@@ -155,15 +170,23 @@ class Endpoints:
 
 
 def _described(name: str, entry: ProviderEntry, known: Preset | None) -> Preset:
-    """Return an entry as a preset; what it leaves out comes from the preset of the same name."""
-    base_url = entry.base_url or (known.base_url if known else PRESETS["openai"].base_url)
-    key_env = tuple(entry.key_env) or (known.key_env if known else ())
+    """Return an entry as a preset; what it leaves out comes from the preset of the same name, else
+    from the service its protocol is named after.
+    """
+    protocol: Literal["openai", "anthropic"] = (
+        "anthropic" if entry.type == "anthropic" else "openai"
+    )
+    usual = PRESETS[protocol]
+    same = known if known is not None and known.protocol == protocol else None
+    base_url = entry.base_url or (same or usual).base_url
+    key_env = tuple(entry.key_env) or (same.key_env if same else ())
     if not key_env and not entry.base_url:
-        key_env = PRESETS["openai"].key_env
+        key_env = usual.key_env
     return Preset(
         name,
         base_url,
         key_env,
         needs_key=bool(key_env),
-        echo_reasoning=known.echo_reasoning if known else False,
+        echo_reasoning=same.echo_reasoning if same else False,
+        protocol=protocol,
     )

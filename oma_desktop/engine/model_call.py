@@ -149,6 +149,7 @@ class ModelCall:
             presence_penalty=agent.presence_penalty,
             parallel_tool_calls=agent.parallel_tool_calls,
             extra_body=agent.extra_body,
+            thinking=agent.thinking,
             agent=agent.name,
             task_title=self._job.task_title,
             attempt=self._job.attempt,

@@ -130,4 +130,9 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("With an egress policy such calls are refused; nothing was sent."),
         N_("Use a provider of the run file, or give its adapter `goes_to`."),
     ),
+    "THINKING_BUDGET_INVALID": Sentence(
+        N_("The thinking budget {budget} does not lie between {least} and {limit} tokens."),
+        N_("Nothing was sent; the store is unchanged."),
+        N_("Change thinking.budgetTokens, or allow more output with maxTokens."),
+    ),
 }

@@ -142,10 +142,10 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "RUNFILE_NEEDS_JOURNAL": Sentence(
         N_("{name} needs the run journal."), _LATER, N_("Set journal to false.")
     ),
-    "RUNFILE_NEEDS_ANTHROPIC": Sentence(
+    "RUNFILE_NEEDS_PROTOCOL": Sentence(
         N_("Agent {agent} uses the provider {name}, which speaks another protocol."),
         _LATER,
-        N_("Name an OpenAI-compatible provider, for example openai, for the agent."),
+        N_("Name a provider that speaks OpenAI chat completions or Anthropic messages."),
     ),
     # journals
     "JOURNAL_LINE_DAMAGED": Sentence(

@@ -33,6 +33,7 @@ class ModelRequest:
     presence_penalty: float | None = None
     parallel_tool_calls: bool | None = None
     extra_body: JsonObject | None = None
+    thinking: JsonObject | None = None
     agent: str = ""
     task_title: str = ""
     attempt: int = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import cache
@@ -74,7 +74,8 @@ def _trust() -> ssl.SSLContext:
 class HttpEndpoint:
     """One base address with its key. `close` releases the connections; then it may not be used.
 
-    Invariant: the key is in the Authorization header and nowhere else: not in facts, not in logs.
+    Invariant: the key is in one header (`key_header`, Authorization unless named) and nowhere else:
+    not in facts, not in logs. `headers` go with every request.
     """
 
     def __init__(
@@ -85,6 +86,8 @@ class HttpEndpoint:
         key: str | None,
         now: Callable[[], datetime],
         timeout: httpx.Timeout = TIMEOUT,
+        key_header: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Opens no connection, but takes 40 ms the first time: reads certificates, loads httpx.
 
@@ -95,6 +98,8 @@ class HttpEndpoint:
         self._key = _checked_key(key, provider)
         self._now = now
         self._timeout = timeout
+        self._key_header = key_header
+        self._headers = dict(headers or {})
         self._client: httpx.AsyncClient | None = self._made()
 
     @property
@@ -116,8 +121,11 @@ class HttpEndpoint:
             "Accept": "text/event-stream",
             "Accept-Encoding": "identity",  # compression holds tokens back
             "User-Agent": f"oma-desktop/{__version__}",
+            **self._headers,
         }
-        if self._key:
+        if self._key and self._key_header:
+            headers[self._key_header] = self._key
+        elif self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         try:
             return httpx.AsyncClient(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Final, cast
 
 from oma_desktop.engine.llm.base import ModelRequest
 from oma_desktop.engine.llm.message_check import check_messages
+from oma_desktop.engine.llm.request_text import body_bytes, compact, thinking_text
 from oma_desktop.model.errors import Refused
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.message import (
@@ -42,22 +42,7 @@ def encode_request(request: ModelRequest, *, echo_reasoning_of: str | None = Non
     INVALID_MESSAGE or UNSUPPORTED_TOOL_RESULT_CONTENT.
     """
     check_messages(request.messages)
-    try:
-        body = build_request(request, echo_reasoning_of=echo_reasoning_of)
-        text = _dumps(body)
-    except (ValueError, TypeError, RecursionError) as problem:
-        raise Refused(
-            "INVALID_MESSAGE", where="messages", problem=str(problem), retryable=False
-        ) from None
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        # halves that belong together are joined, the others become U+FFFD
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
-
-
-def _dumps(value: JsonValue) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return body_bytes(lambda: build_request(request, echo_reasoning_of=echo_reasoning_of))
 
 
 def build_request(request: ModelRequest, *, echo_reasoning_of: str | None = None) -> JsonObject:
@@ -111,12 +96,12 @@ def _assistant(message: Message, echo: str | None, request: ModelRequest) -> Ite
         if block["type"] == "text":
             texts.append(block["text"])
         elif block["type"] == "tool_use":
-            function: JsonObject = {"name": block["name"], "arguments": _dumps(block["input"])}
+            function: JsonObject = {"name": block["name"], "arguments": compact(block["input"])}
             calls.append({"id": block["id"], "type": "function", "function": function})
         elif block["type"] == "reasoning" and echo and block.get("provenance") == echo:
             thoughts.append(block["text"])
         elif block["type"] == "reasoning" and request.reasoning_as_text and block["text"]:
-            texts.append(_thinking(block["text"], request.reasoning_chars))
+            texts.append(thinking_text(block["text"], request.reasoning_chars))
     text = "".join(texts)
     if not text and not calls:
         return
@@ -126,14 +111,6 @@ def _assistant(message: Message, echo: str | None, request: ModelRequest) -> Ite
     if calls:
         wire["tool_calls"] = calls
     yield wire
-
-
-def _thinking(text: str, limit: int | None) -> str:
-    """Reasoning as text before what was said; a long one keeps its beginning and its end."""
-    if limit is not None and len(text) > limit:
-        head, tail = text[: limit * 7 // 10], text[len(text) - limit * 3 // 10 :]
-        text = f"{head}\n[... {len(text) - len(head) - len(tail)} characters left out ...]\n{tail}"
-    return f"<thinking>\n{text}\n</thinking>\n"
 
 
 def _user(message: Message) -> Iterator[JsonObject]:

@@ -82,8 +82,12 @@ class TurnStream:
             raise self._fail(BadReply("LLM_BAD_STREAM", found=data[:200]))
         return self.take_chunk(chunk, named_error=event.name == "error")
 
+    def take_document(self, document: JsonObject) -> list[TextDelta]:
+        """Consume a whole completion from a server that does not stream."""
+        return self.take_chunk(document)
+
     def take_chunk(self, chunk: JsonObject, *, named_error: bool = False) -> list[TextDelta]:
-        """Consume one chunk, or a whole completion from a server that does not stream."""
+        """Consume one chunk; raises like `take`."""
         if chunk.get("error") or named_error:
             raise self._fail(from_stream_error(chunk.get("error") or chunk, self._provider))
         self._id = text_of(chunk.get("id")) or self._id

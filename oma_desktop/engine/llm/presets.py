@@ -1,10 +1,10 @@
-"""Known services that speak OpenAI chat completions: address, key variable (engine.md 8.8)."""
+"""Known services: what they speak, address, key variable (engine.md 8.8)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 DEFAULT_PROVIDER: Final = "anthropic"
 SCRIPTED: Final = "scripted"
@@ -15,6 +15,7 @@ class Preset:
     """One service. `needs_key` is False for servers on the own machine.
 
     `echo_reasoning`: it wants its own reasoning back as `reasoning_content` (engine.md 8.2).
+    `protocol`: what it speaks, chat completions or messages.
     """
 
     id: str
@@ -23,6 +24,7 @@ class Preset:
     base_url_env: str | None = None
     needs_key: bool = True
     echo_reasoning: bool = False
+    protocol: Literal["openai", "anthropic"] = "openai"
 
     def resolved_base_url(self, environ: Mapping[str, str]) -> str:
         """Return the address, from the environment when it names one."""
@@ -46,6 +48,13 @@ def _local(id_: str, port: int) -> Preset:
 
 _ALL: Final = (
     # the peer's provider ids
+    Preset(
+        "anthropic",
+        "https://api.anthropic.com",
+        ("ANTHROPIC_API_KEY",),
+        "ANTHROPIC_BASE_URL",
+        protocol="anthropic",
+    ),
     _hosted(
         "openai", "https://api.openai.com/v1", "OPENAI_API_KEY", base_url_env="OPENAI_BASE_URL"
     ),
@@ -73,6 +82,12 @@ _ALL: Final = (
         echo_reasoning=True,
     ),
     _hosted("qiniu", "https://api.qnaigc.com/v1", "QINIU_API_KEY"),
+    _hosted(
+        "gemini",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+    ),
     # further services
     _hosted("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     _hosted("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),

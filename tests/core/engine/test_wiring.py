@@ -121,8 +121,8 @@ def test_the_environment_names_address_and_key(tmp_path):
 @pytest.mark.parametrize(
     ("agent", "code"),
     [
-        ({"model": "m"}, "RUNFILE_NEEDS_ANTHROPIC"),
-        ({"model": "m", "provider": "gemini"}, "RUNFILE_NEEDS_ANTHROPIC"),
+        ({"model": "m"}, "LLM_KEY_MISSING"),
+        ({"model": "m", "provider": "bedrock"}, "RUNFILE_NEEDS_PROTOCOL"),
         ({"model": "m", "provider": "opnai"}, "RUNFILE_UNKNOWN_PROVIDER_NEAR"),
         ({"model": "m", "provider": "zzz"}, "RUNFILE_UNKNOWN_PROVIDER"),
         ({"provider": "openai"}, "RUNFILE_NO_MODEL"),

@@ -125,9 +125,9 @@ async def test_finished_without_done_is_complete(bench, cases, cut):
 
 
 async def test_a_server_that_never_closes_is_not_waited_for(bench, cases, monkeypatch):
-    from oma_desktop.engine.llm import openai
+    from oma_desktop.engine.llm import streamed
 
-    monkeypatch.setattr(openai, "USAGE_WAIT_S", 0.05)
+    monkeypatch.setattr(streamed, "USAGE_WAIT_S", 0.05)
     body = cases("s32-eof-without-done/finished-no-done.sse")
     async with Loopback([Answer(body, hang=True)]) as server:
         got = await asyncio.wait_for(bench.ask(bench.adapter(server.base_url)), 5)
