@@ -28,7 +28,14 @@ class VerifySpec(Described):
     `judgePrompt` replaces the words that tell a judge how to look.
     """
 
-    judges: Annotated[list[Text], Field(min_length=1)]
+    judges: Annotated[
+        list[Text],
+        BeforeValidator(
+            lambda value: [value] if isinstance(value, str) else value,
+            json_schema_input_type=list[Text] | Text,
+        ),
+        Field(min_length=1),
+    ]
     mode: Literal["refute", "lens"] = "refute"
     quorum: Annotated[int | None, Field(ge=1)] = None
     max_rounds: Annotated[int, Field(ge=1)] = 2
