@@ -214,7 +214,7 @@ class AttemptRun:
         if stop is not None and stop.raises is not None:
             raise stop.raises
         plan_only = self._state.coordination.plan_only and status.code == "ok"
-        result = team_result(self._state, status, error, plan_only=plan_only)
+        result = team_result(self._state, status, error, plan_only=plan_only, attempted=True)
         return replace(result, saved=self._has_saved(), log=log.to_json())
 
     def _has_saved(self) -> bool:

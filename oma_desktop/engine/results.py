@@ -7,6 +7,7 @@ from typing import cast
 
 from oma_desktop.engine.budget import total
 from oma_desktop.engine.control import Stop
+from oma_desktop.engine.nested_usage import entry_usage
 from oma_desktop.engine.restore import with_result
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.tools.confirmation import CONFIRMATION_MISSING
@@ -77,20 +78,30 @@ def _all_well(state: RunState, counted: Iterable[AgentRunResult]) -> bool:
 
 
 def team_result(
-    state: RunState, status: RunStatus, error: ErrorInfo | None = None, *, plan_only: bool = False
+    state: RunState,
+    status: RunStatus,
+    error: ErrorInfo | None = None,
+    *,
+    plan_only: bool = False,
+    attempted: bool = False,
 ) -> TeamRunResult:
-    """Build the result; everything in it is shared with the run, which is over."""
+    """Build the result; everything in it is shared with the run, which is over.
+
+    `attempted`: an attempt ends. Its total holds agents it did not come to, too, as its last save
+    does; a restore that starts no attempt totals what is settled, as the peer does.
+    """
     coordination = state.coordination
     parts = (coordination.decomposition, coordination.synthesis)
     parked = [state.outcomes[i].token_usage for i in state.parked if i in state.outcomes]
-    nested = state.nested.at(())
+    waiting = [entry_usage(e) for i, e in state.entries.items() if i not in state.outcomes]
+    open_usage = [*parked, *(waiting if attempted else ()), state.nested.at(())]
     return TeamRunResult(
         status=status,
         identity=state.identity,
         tasks=tuple(_as_planned(t) if plan_only else t for t in state.queue),
         task_results=task_results(state),
         total_cost=state.cost.spent if state.cost.known else None,
-        total_usage=total((state.budget.settled, *parked, nested)),
+        total_usage=total((state.budget.settled, *open_usage)),
         pending_approvals=tuple(state.open_requests()),
         approval_decisions=tuple(state.decisions.values()),
         plan_revisions=_plan_revisions(state),

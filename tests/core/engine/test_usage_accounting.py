@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from oma_desktop.engine.cancel import StopReason
@@ -108,6 +108,9 @@ def watch(world):
 
 
 @settings(max_examples=60, deadline=None)
+@example(
+    plan=[([(["look"], "text")], 0)], stop_at=[(7, "suspend"), (1, "cancel")], expert_ends=False
+)
 @given(plan=tasks, stop_at=stops, expert_ends=st.booleans())
 async def test_the_total_is_what_models_gave_over_any_stops_and_restores(
     plan, stop_at, expert_ends
