@@ -37,6 +37,7 @@ from oma_desktop.engine.spans import Recorded, run_span
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.grants import granted
 from oma_desktop.model.errors import ChangedOnDisk, Locked
+from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import AgentRunResult, RunStatus, TeamRunResult
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions
 from oma_desktop.store.checkpoint import Checkpoint
@@ -154,12 +155,14 @@ class AttemptRun:
         log = RunLog(self._services.bus)
         state = self._state
         about = run_span(state.identity, mode=state.mode, metadata=state.metadata)
+        forget = state.messages.subscribe(self._tell_message)
         try:
             if opening is None:
                 self._attempt.check_requirements()
             with about as (state.identity, recorded):
                 return await self._run(log, recorded, must_save, opening, closing)
         finally:
+            forget()
             log.close()
             self._control.close()
 
@@ -243,6 +246,9 @@ class AttemptRun:
         if not await self._attempt.save("run_ended"):
             self._state.warnings.append(RUN_END_NOT_SAVED)
             self._services.bus.emit("warning", data={"code": RUN_END_NOT_SAVED})
+
+    def _tell_message(self, message: JsonObject) -> None:
+        self._services.bus.emit("message", agent=str(message["from"]), data=message)
 
     def _announce(self, event: str, status: str | None = None) -> None:
         identity = self._state.identity

@@ -14,7 +14,7 @@ class ProgressEvent:
     """One `onProgress` event (engine.md 1.10). `type` is the peer's word or one of our additions.
 
     Additions: run_start, run_end, task_status, task_failed, checkpoint_saved, llm_retry,
-    tool_start, tool_end, text_delta; from the runner also model_call {turn, attempt},
+    message, tool_start, tool_end, text_delta; from the runner also model_call {turn, attempt},
     gate_call {gate, toolName, toolCallId}, tool_result {toolCallId}, loop_detected. `run` is the
     run's id, for listeners that hear several; None for what belongs to no run.
     """

@@ -8,6 +8,7 @@ begins again from its start, and a call that would need a durable decision is re
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from oma_desktop.engine.agent_outcome import failed
@@ -135,6 +136,7 @@ class Delegation:
             boundaries=_Unsaved(path, self.attempt.state.nested),
             resume=None,
             run_masked=frozenset(),
+            send_message=partial(self.attempt.state.messages.send, agent.name),
         )
         job = replace(job, delegate=Delegation(self.attempt, job, (*self.chain, agent.name), path))
         try:

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
+from oma_desktop.engine.tools.race import guarded_call
 from oma_desktop.model.checkpoint import MessageBusSnapshot
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject
 
 EVERYONE: Final = "*"
+log = logging.getLogger(__name__)
+
+
+Listener: TypeAlias = Callable[[JsonObject], None]
 
 
 class MessageBus:
-    """All messages in order, and who has read what. Messages are never changed once sent."""
+    """All messages in order, and who has read what. Messages are never changed once sent.
+
+    Listeners hear a message while it is sent; they are never saved, and stay over a `restore`.
+    """
 
     def __init__(self, *, now: Callable[[], str], new_id: Callable[[], str]) -> None:
         self._now = now
         self._new_id = new_id
         self._messages: list[JsonObject] = []
         self._read: dict[str, list[str]] = {}
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Add a listener; returns a function that removes it. What it raises stops nobody."""
+        self._listeners.append(listener)
+
+        def forget() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return forget
 
     def send(self, sender: str, to: str, content: str) -> JsonObject:
         """Send to one agent, or to everyone but the sender with `*`."""
@@ -31,7 +51,20 @@ class MessageBus:
             "timestamp": self._now(),
         }
         self._messages.append(message)
+        for listener in list(self._listeners):
+            failure = guarded_call(listener, message).error
+            if failure is not None:
+                log.error("a listener to messages failed", exc_info=failure)
         return message
+
+    def broadcast(self, sender: str, content: str) -> JsonObject:
+        """Send to everyone but the sender."""
+        return self.send(sender, EVERYONE, content)
+
+    def conversation(self, one: str, other: str) -> list[JsonObject]:
+        """What two agents wrote to each other, oldest first; nothing that was for everyone."""
+        pair = {one, other}
+        return [m for m in self._messages if one != other and {m["from"], m["to"]} == pair]
 
     def addressed_to(self, agent: str) -> list[JsonObject]:
         """Every message for an agent, read or not, oldest first."""

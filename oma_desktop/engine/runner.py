@@ -99,7 +99,14 @@ class AgentRunner:
             agent, self._state, on_loop=self._hooks.on_loop, call=self._calls, tell=self._voice.loop
         )
         pipeline = ToolPipeline(
-            CallSite(agent, job.run_id, job.task_id, job.before_tool, job.delegate),
+            CallSite(
+                agent,
+                job.run_id,
+                job.task_id,
+                before_tool=job.before_tool,
+                delegate=job.delegate,
+                send_message=job.send_message,
+            ),
             tools=team.tools,
             gates=team.gates,
             max_parallel=team.max_parallel_tool_calls,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from oma_desktop.engine.approvals import TaskBoundaries
@@ -298,7 +299,8 @@ class TaskWork:
             )
             agent = with_more_turns(agent, resume)
             onward = Delegation(self._attempt, job, (agent.name,), (task["id"],))
-            job = replace(job, delegate=onward)
+            write = partial(state.messages.send, agent.name)
+            job = replace(job, delegate=onward, send_message=write)
             result = await self._attempt.services.execute(self._attempt.team, agent, job)
         except OmaError as error:
             return replace(fault(error), token_usage=self._used(task["id"]))

@@ -13,7 +13,7 @@ from oma_desktop.engine.hooks import AgentHooks
 from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.stream import OnAgentStream
 from oma_desktop.engine.tools.gate import GateCall, Gates
-from oma_desktop.engine.tools.registry import Delegate, ToolRegistry
+from oma_desktop.engine.tools.registry import Delegate, SendMessage, ToolRegistry
 from oma_desktop.model.checkpoint import InFlightEntry
 from oma_desktop.model.json_value import JsonValue
 from oma_desktop.model.message import Message
@@ -68,7 +68,8 @@ class AgentJob:
     from 1. The runner works on a copy of `resume`. `before_tool` is
     awaited right before a tool really runs (for a start log, ux.md C24.2); when it raises, the tool
     does not run. `run_masked`: see RestoreOptions; it concerns the open calls of `resume` only.
-    `delegate` is how this agent hands work to others; None: it works for no team.
+    `delegate` is how this agent hands work to others, `send_message` how its tools write to them;
+    None: it works for no team.
     `check` looks at an answer that fits the agent's output schema and returns what is wrong with it
     in words for the model, or None; it takes part in the one repair. `bus` is where the agent's
     events are told; None: where the executor was made for.
@@ -85,5 +86,6 @@ class AgentJob:
     before_tool: Callable[[GateCall], Awaitable[None]] | None = None
     run_masked: frozenset[str] | None = frozenset()
     delegate: Delegate | None = None
+    send_message: SendMessage | None = None
     check: Callable[[JsonValue], str | None] | None = None
     bus: EventBus | None = None

@@ -25,6 +25,7 @@ from oma_desktop.engine.tools.grants import is_granted
 from oma_desktop.engine.tools.race import Ended, Outcome, Race
 from oma_desktop.engine.tools.registry import (
     Delegate,
+    SendMessage,
     ToolContext,
     ToolOutput,
     ToolRegistry,
@@ -80,6 +81,7 @@ class CallSite:
     task_id: str
     before_tool: Callable[[GateCall], Awaitable[None]] | None = None
     delegate: Delegate | None = None
+    send_message: SendMessage | None = None
 
 
 class ToolPipeline:
@@ -271,6 +273,7 @@ class ToolPipeline:
             cwd=self._agent.cwd,
             token=self._token,
             delegate=self._site.delegate,
+            send_message=self._site.send_message,
         )
         return await tool.run(results.as_object(copy_json(asked.input)), context)
 

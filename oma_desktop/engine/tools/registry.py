@@ -21,11 +21,15 @@ class Delegate(Protocol):
         ...
 
 
+SendMessage: TypeAlias = Callable[[str, str], object]
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a tool may know about its call. runId + taskId + toolCallId is an idempotency key.
 
-    `delegate` is None outside of a team run.
+    `delegate` and `send_message(to, content)`, with `*` for all others, are None outside of a team
+    run. A message is in the prompt of every task its receiver begins from then on.
     """
 
     run_id: str
@@ -35,6 +39,7 @@ class ToolContext:
     cwd: str | None
     token: CancelToken
     delegate: Delegate | None = None
+    send_message: SendMessage | None = None
 
 
 @dataclass(frozen=True, slots=True)
