@@ -14,6 +14,7 @@ from typing import Final
 from oma_desktop.engine.agent_outcome import failed
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.boundaries import Boundary
+from oma_desktop.engine.budget import smallest
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.nested_usage import NestedUsage, Path
 from oma_desktop.engine.settling import failure_text
@@ -90,9 +91,11 @@ class Delegation:
     async def __call__(self, target: str, prompt: str, context: ToolContext) -> ToolOutput:
         """Let `target` work on `prompt` to its end."""
         agent = self.attempt.team.agent(target)
-        why = self._why_not(target, agent)
+        why = self._why_not(target, agent, context.tokens_left)
         if why is not None or agent is None:
             return _refusal(why or "")
+        limit = smallest(agent.max_token_budget, context.tokens_left)
+        agent = agent.model_copy(update={"max_token_budget": limit})
         path = (*self.path, context.tool_call_id)
         nested = self.attempt.state.nested
         async with self.attempt.pool.slot():  # free since `_why_not`, so nothing waits here
@@ -103,9 +106,11 @@ class Delegation:
         text = result.output
         if not result.success:
             text = f'The agent "{target}" did not finish: {failure_text(result)}'
+            if result.budget_exceeded and result.output:
+                text = f"{text}\n\nWhat it had until then:\n{result.output}"
         return ToolOutput(data=text, is_error=not result.success, usage=usage)
 
-    def _why_not(self, target: str, agent: AgentConfig | None) -> str | None:
+    def _why_not(self, target: str, agent: AgentConfig | None, left: int | None) -> str | None:
         limit = self.attempt.options.max_delegation_depth
         if target == self.chain[-1]:
             return "An agent cannot delegate to itself."
@@ -116,6 +121,8 @@ class Delegation:
             return f'"{target}" already waits for this answer ({" > ".join(self.chain)}).'
         if len(self.chain) > limit:
             return f"Work was handed on {limit} times already, which is the limit. Do it yourself."
+        if left is not None and left <= 0:
+            return "Your token budget is used up."
         if not self.attempt.pool.has_room:
             size = self.attempt.pool.size
             return f"No slot is free: all {size} agents that may work at once do. Do it yourself."
@@ -136,6 +143,7 @@ class Delegation:
             boundaries=_Unsaved(path, self.attempt.state.nested),
             resume=None,
             run_masked=frozenset(),
+            run_token=self.attempt.control.token,
             send_message=partial(self.attempt.state.messages.send, agent.name),
         )
         job = replace(job, delegate=Delegation(self.attempt, job, (*self.chain, agent.name), path))

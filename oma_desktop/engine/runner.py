@@ -106,6 +106,8 @@ class AgentRunner:
                 before_tool=job.before_tool,
                 delegate=job.delegate,
                 send_message=job.send_message,
+                run_token=job.run_token,
+                tokens_left=self._tokens_left,
             ),
             tools=team.tools,
             gates=team.gates,
@@ -285,6 +287,15 @@ class AgentRunner:
         await self._save(boundary)
 
     # -- what is looked at after a turn ---------------------------------------------------------
+
+    def _tokens_left(self) -> int | None:
+        budget = self._agent.max_token_budget
+        spent = self._state.spent()
+        return (
+            None
+            if budget is None
+            else budget - sum((spent["input_tokens"], spent["output_tokens"]))
+        )
 
     def _check_budget(self) -> None:
         """Strictly more than the limit counts (engine.md 3.8); the round still gets its results."""

@@ -69,7 +69,8 @@ class AgentJob:
     awaited right before a tool really runs (for a start log, ux.md C24.2); when it raises, the tool
     does not run. `run_masked`: see RestoreOptions; it concerns the open calls of `resume` only.
     `delegate` is how this agent hands work to others, `send_message` how its tools write to them;
-    None: it works for no team.
+    None: it works for no team. `run_token` is for delegated work, whose `token` hears of aborts
+    only: a suspend waits for it, but not for a person at one of its gates.
     `check` looks at an answer that fits the agent's output schema and returns what is wrong with it
     in words for the model, or None; it takes part in the one repair. `bus` is where the agent's
     events are told; None: where the executor was made for.
@@ -87,5 +88,6 @@ class AgentJob:
     run_masked: frozenset[str] | None = frozenset()
     delegate: Delegate | None = None
     send_message: SendMessage | None = None
+    run_token: CancelToken | None = None
     check: Callable[[JsonValue], str | None] | None = None
     bus: EventBus | None = None

@@ -40,6 +40,8 @@ from oma_desktop.model.team import AgentConfig
 
 STALE: Final = "APPROVAL_STALE_DECISION"
 APPROVED_TOOL_GONE: Final = "APPROVED_TOOL_GONE"
+GATE_GRACE_S: Final = 1.0
+"""How long a gate may still answer for delegated work after a suspend: rules do, people do not."""
 ABORT_GRACE_S: Final = 2.0
 """How long a tool may go on after an abort before it is given up."""
 
@@ -74,7 +76,11 @@ CallEnd: TypeAlias = Finished | MustWait | NotStarted
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """Whose calls these are, and who wants to know before one starts (AgentJob.before_tool)."""
+    """Whose calls these are, and who wants to know before one starts (AgentJob.before_tool).
+
+    `run_token` is given where the agent's own token does not hear of a suspend (delegated work):
+    nobody is waited for at a gate then.
+    """
 
     agent: AgentConfig
     run_id: str
@@ -82,6 +88,8 @@ class CallSite:
     before_tool: Callable[[GateCall], Awaitable[None]] | None = None
     delegate: Delegate | None = None
     send_message: SendMessage | None = None
+    run_token: CancelToken | None = None
+    tokens_left: Callable[[], int | None] = lambda: None
 
 
 class ToolPipeline:
@@ -210,7 +218,8 @@ class ToolPipeline:
             outcome = await self._race.run(
                 ask(),
                 name=f"gate {asked.tool}",
-                token=self._token,
+                token=self._site.run_token or self._token,
+                grace_s=0.0 if self._site.run_token is None else GATE_GRACE_S,
                 limit_s=self._gates.tool_limit_s,
             )
             decision = getattr(outcome.value, "action", None)
@@ -223,6 +232,9 @@ class ToolPipeline:
             return self._refuse(
                 call, f'The gate for "{asked.tool}" failed ({why}); it did not run.'
             )
+        if answer is None and not self._token.stopped:
+            why = "the run was suspended before anybody decided"
+            return self._refuse(call, f'This call of "{asked.tool}" did not run: {why}.')
         if answer is None:
             return self._stopped(call)
         if answer.action == "suspend":
@@ -274,6 +286,7 @@ class ToolPipeline:
             token=self._token,
             delegate=self._site.delegate,
             send_message=self._site.send_message,
+            tokens_left=self._site.tokens_left(),
         )
         return await tool.run(results.as_object(copy_json(asked.input)), context)
 

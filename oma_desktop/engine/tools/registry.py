@@ -29,7 +29,8 @@ class ToolContext:
     """What a tool may know about its call. runId + taskId + toolCallId is an idempotency key.
 
     `delegate` and `send_message(to, content)`, with `*` for all others, are None outside of a team
-    run. A message is in the prompt of every task its receiver begins from then on.
+    run. A message is in the prompt of every task its receiver begins from then on. `tokens_left` is
+    what the agent's own budget still allows; None: no limit.
     """
 
     run_id: str
@@ -40,6 +41,7 @@ class ToolContext:
     token: CancelToken
     delegate: Delegate | None = None
     send_message: SendMessage | None = None
+    tokens_left: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

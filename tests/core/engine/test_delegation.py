@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.pool import Pool
 from oma_desktop.engine.team import AgentJob
+from oma_desktop.engine.tools.gate import ALLOW, Gates
 from oma_desktop.engine.tools.grants import granted
 from tests.core.engine.run_world import RunWorld, ok, spec
 from tests.core.engine.runner_world import World, results_of, say
@@ -56,7 +58,7 @@ async def run(world, *specs):
     return await world.run(*specs, real_runner=True)
 
 
-def answers(world, agent="boss"):
+def tool_answers(world, agent="boss"):
     """call id -> (text, is error) of everything the agent's tools answered."""
     found = {}
     for snapshot in world.store.saved:
@@ -79,7 +81,7 @@ async def test_the_answer_of_the_other_agent_is_the_result_of_the_call():
     world = team(PLAIN, BOSS, "expert")
     result = await run(world)
     assert result.success
-    assert answers(world) == {"d1": ("312 m", False)}
+    assert tool_answers(world) == {"d1": ("312 m", False)}
     assert result.log["modelCalls"] == [
         "boss | Story | turn 0",
         "expert | Story | turn 0",
@@ -107,6 +109,7 @@ async def test_the_other_agent_begins_afresh_and_keeps_its_own_grants():
 class FakeContext:
     def __init__(self, job: AgentJob, call_id: str):
         self.token = job.token
+        self.tokens_left = None
         self.tool_call_id = call_id
 
 
@@ -161,7 +164,7 @@ async def test_a_note_of_the_delegation_is_left_in_shared_memory():
 async def test_idea_46_delegation_needs_a_grant_of_its_own(agent, may):
     world = team(PLAIN, {"name": "boss", **agent}, BOSS | {"name": "other"}, "expert")
     await run(world)
-    text, error = answers(world)["d1"]
+    text, error = tool_answers(world)["d1"]
     assert error is not may
     assert may or "not available" in text
 
@@ -193,7 +196,7 @@ async def test_a_delegation_that_cannot_be_is_an_error_result(target, says):
     replies = {"Story": [turn("", ask("d1", target)), turn("filed")]}
     world = team(replies, BOSS, "expert")
     result = await run(world)
-    text, error = answers(world)["d1"]
+    text, error = tool_answers(world)["d1"]
     assert error
     assert says in text
     assert result.success
@@ -234,7 +237,7 @@ async def test_work_is_handed_on_only_so_often(depth):
 async def test_without_a_free_slot_the_work_is_refused_and_nothing_waits_for_ever():
     world = team(PLAIN, BOSS, "expert", limit=1)
     result = await run(world)
-    text, error = answers(world)["d1"]
+    text, error = tool_answers(world)["d1"]
     assert error
     assert "No slot is free" in text
     assert result.success
@@ -315,10 +318,6 @@ async def test_dev_16_delegated_agents_pass_the_same_gate(gate):
 
 
 async def test_dev_16_an_unconfirmed_consequential_call_of_a_delegated_agent_never_runs():
-    from dataclasses import replace
-
-    from oma_desktop.engine.tools.gate import Gates
-
     world = team(HANDS_OVER, BOSS, EXPERT, tools=PUBLISH)
     world.team = replace(world.team, gates=Gates(confirm_consequential=True))
     result = await run(world)
@@ -361,7 +360,7 @@ async def test_the_usage_of_a_failed_delegation_counts_once():
     }
     world = team(replies, BOSS, "expert")
     result = await run(world)
-    text, error = answers(world)["d1"]
+    text, error = tool_answers(world)["d1"]
     assert error
     assert '"expert" did not finish' in text
     assert result.total_usage == {"input_tokens": 520, "output_tokens": 7}
@@ -408,7 +407,7 @@ async def test_a_deeper_delegation_that_its_caller_gave_up_counts_too():
     world = team(replies, BOSS, {"name": "b", "delegate": True, "timeoutMs": 1000}, "c", limit=5)
     result = await run(world)
     assert result.success
-    text, error = answers(world)["d1"]
+    text, error = tool_answers(world)["d1"]
     assert error, text
     assert result.total_usage == {"input_tokens": 10 + 100 + 1000 + 10, "output_tokens": 2}
 
@@ -428,19 +427,53 @@ async def test_a_suspend_waits_for_the_delegated_work():
     world.bus.subscribe(stop)
     first = await run(world)
     assert first.status.code == "suspended"
-    assert answers(world)["d1"] == ("ok", False)
+    assert tool_answers(world)["d1"] == ("ok", False)
     last = await world.restore(real_runner=True)
     assert last.success
     assert last.log["modelCalls"] == ["boss | Story | turn 1"]
     assert last.total_usage == {"input_tokens": 90, "output_tokens": 9}
 
 
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_suspend_waits_for_no_person_at_a_gate_of_delegated_work(answers):
+    """A rule still answers; who has not decided is not waited for, and nothing is decided."""
+
+    async def gate(call):
+        if call.agent == "expert":
+            world.token.stop(StopReason.SUSPEND)
+            await world.clock.sleep(0.1 if answers else 3600)
+        return ALLOW
+
+    world = team(HANDS_OVER, BOSS, EXPERT, tools=PUBLISH)
+    world.team = replace(world.team, gates=Gates(tool=gate))
+    result = await run(world)
+    assert result.status.code == "suspended"
+    ran = [c["name"] for c in result.log["toolCallsExecuted"]]
+    assert ran == ["delegate_to_agent", *(["publish"] if answers else [])]
+    assert tool_answers(world)["d1"] == ("expert done", False)
+    assert world.clock.monotonic() < 5
+
+
 async def test_idea_50_a_budget_hit_by_delegation_still_appends_the_results():
+    """What the other agent uses counts for the caller's budget, and it stops where that ends."""
     boss = {**BOSS, "maxTokenBudget": 100}
-    world = team(PLAIN, boss, "expert")
+    replies = {**PLAIN, "expert::@other": [turn("so far", ("x", "none", {}), usage=(1000, 50)),
+                                           turn("more")]}  # fmt: skip
+    world = team(replies, boss, "expert")
     result = await run(world)
     assert result.status.code == "budget_exhausted"
     (done,) = result.task_results.values()
     assert done["budgetExceeded"] is True
-    assert results_of(done["messages"][-1]) == [("d1", "312 m", False)]
+    ((call, text, error),) = results_of(done["messages"][-1])
+    assert (call, error) == ("d1", True)
+    assert "so far" in text
     assert result.log["modelCalls"] == ["boss | Story | turn 0", "expert | Story | turn 0"]
+    assert result.total_usage == {"input_tokens": 1010, "output_tokens": 51}
+
+
+async def test_a_used_up_budget_delegates_nothing():
+    world = team(PLAIN, {**BOSS, "maxTokenBudget": 5}, "expert")
+    result = await run(world)
+    assert result.status.code == "budget_exhausted"
+    assert result.log["modelCalls"] == ["boss | Story | turn 0"]
+    assert "used up" in tool_answers(world)["d1"][0]
