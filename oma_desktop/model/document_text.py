@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final
 
 import yaml
@@ -36,17 +38,20 @@ _CONTAINERS: Final = {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The value, and where known the line (from 1) on which each place begins."""
+    """The value, and where known the line (from 1) on which each place begins.
+
+    `lines` is asked only when there is a problem to place: for JSON that is a second, slow reading.
+    """
 
     value: JsonValue
     name: str
-    lines: dict[Path, int] = field(default_factory=dict)
+    lines: Callable[[], Mapping[Path, int]] = dict
 
     def place(self, path: Path) -> str:
         """Return `name:line $.path`; the line of the nearest known ancestor."""
-        line = None
+        line, lines = None, self.lines()
         for end in range(len(path), -1, -1):
-            line = self.lines.get(path[:end])
+            line = lines.get(path[:end])
             if line is not None:
                 break
         return f"{self.name}{f':{line}' if line else ''} {json_path(path)}"
@@ -98,7 +103,7 @@ def read_document(data: bytes, *, name: str) -> Document:
     if is_yaml(data, name=name):
         return _read_yaml(data, name)
     value, _bom = parse_with_bom(data, where="$", max_depth=MAX_DEPTH)
-    return Document(value, name, _lines_of_json(data))
+    return Document(value, name, cache(partial(_lines_of_json, data)))
 
 
 def is_yaml(data: bytes, *, name: str) -> bool:
@@ -126,7 +131,7 @@ def _read_yaml(data: bytes, name: str) -> Document:
         raise InvalidInput("DOCUMENT_NOT_TEXT", place=name) from None
     except RecursionError:
         raise InvalidInput("DOCUMENT_TOO_DEEP", place=name, limit=MAX_DEPTH) from None
-    return Document(value, name, reader.lines)
+    return Document(value, name, lambda: reader.lines)
 
 
 def _lines_of_json(data: bytes) -> dict[Path, int]:
