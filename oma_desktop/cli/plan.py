@@ -12,6 +12,7 @@ from oma_desktop.cli.attempt import Attempt, run_attempt
 from oma_desktop.cli.output import Exit, Output
 from oma_desktop.cli.report import exit_code, print_result, say_endpoints
 from oma_desktop.cli.run import add_file_arguments
+from oma_desktop.cli.trust import consent_for
 from oma_desktop.engine.freezing import Frozen
 from oma_desktop.model.errors import Conflict, InvalidInput
 from oma_desktop.model.json_text import stringify
@@ -52,7 +53,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
             await freezing.close()
         return _finish(frozen, options, output)
 
-    return run_attempt(work, app="oma-desktop plan", output=output, force_lock=options.force_lock)
+    return run_attempt(
+        work,
+        app="oma-desktop plan",
+        output=output,
+        force_lock=options.force_lock,
+        consent=consent_for(lambda: origin, options, output),
+    )
 
 
 def _finish(frozen: Frozen, options: argparse.Namespace, output: Output) -> int:
