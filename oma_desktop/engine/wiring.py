@@ -170,7 +170,8 @@ def wire(
     a moment (key store, script files). Raises InvalidInput or NotAllowed.
     """
     refuse_unsupported(run_file)
-    plan = plan_of(run_file, base_dir)
+    # A restore goes by what is saved: its plan file may be gone by then.
+    plan = plan_of(run_file, base_dir) if needs_work else None
     wired = _wired(run_file, base_dir, world, script, needs_work=needs_work and plan is None)
     return replace(wired, plan=plan)
 

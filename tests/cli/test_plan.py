@@ -83,6 +83,17 @@ def test_a_suspended_replay_goes_on_without_naming_files_again(cli, folder, tmp_
     assert saved(store)["mode"] == "runFromPlan"
 
 
+def test_a_restore_does_not_need_the_plan_file_any_more(cli, folder):
+    rounds = {"approvals": {"rounds": "suspend"}}
+    write(folder, runfile=team_file(plan="p.json", **rounds), p=LITTLE)
+    store = folder / "c.json"
+    assert cli("run", folder / "runfile.json", "--store", store).code == 3
+    (folder / "p.json").unlink()
+    assert cli("restore", "--store", store, "--plan-only", "--json").code == 0
+    done = cli("restore", "--store", store, "--json")
+    assert (done.code, done.json["status"]["code"]) == (3, "suspended")
+
+
 @pytest.mark.parametrize("plan", ["../plans/plan.json", LITTLE], ids=["path", "inline"])
 def test_a_run_file_holds_or_names_a_plan(cli, folder, plan):
     write(folder, runfile=team_file(plan=plan))
