@@ -1,4 +1,4 @@
-"""A path from the command line: a store to watch, a run file to start, or a journal? Blocking."""
+"""A path somebody named: a store to watch, a run file to start, or a journal? Blocking."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ from oma_desktop.viewmodel.start_offer import StartOffer
 class Desk(QObject):
     """Opens at most one review per request and one resume dialog per run.
 
-    Nothing here opens by itself: every window answers a click, or the command that opened the
-    program on a run file (ux.md C7, case s36).
+    Nothing here opens by itself: every window answers a click, or the command line that
+    named a run file (ux.md C7, case s36).
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Desk(QObject):
         return Origin(script=chosen[0]) if is_script else Origin(run_file=chosen[0])
 
     async def confirm_start(self, offer: StartOffer) -> bool:
-        """Ask whether a run file named at the start shall run; whatever is no click is a no."""
+        """Ask whether a run file shall run; whatever is no click is a no."""
         return await ask(StartDialog(offer, self._window)) == QFileDialog.DialogCode.Accepted
 
     async def ask_trust(self, question: TrustQuestion) -> bool:

@@ -155,8 +155,8 @@ class _Program:
             session.play_sample_in(self._what.sample_folder)
             return
         if watch:
-            session.open_paths(list(watch))
-        session.open_given(self._what.paths)
+            session.watch_paths(list(watch))
+        session.open_paths(self._what.paths)
 
     def _quit_later(self, window: MainWindow) -> QTimer | None:
         if self._what.quit_after_s is None:

@@ -49,7 +49,7 @@ APP: Final = "oma-desktop"
 ChooseFiles = Callable[[RunRef], Awaitable[Origin | None]]
 """Asks the operator which files belong to a run that does not say; None: not now."""
 ConfirmStart = Callable[[StartOffer], Awaitable[bool]]
-"""Asks the operator whether a run file given at the start shall run; silence is a no."""
+"""Asks the operator whether a run file that was opened shall run; silence is a no."""
 
 
 class Session:
@@ -102,7 +102,7 @@ class Session:
 
     # ------------------------------------------------------------------ Commands
 
-    def open_paths(self, paths: list[str]) -> None:
+    def watch_paths(self, paths: list[str]) -> None:
         """Watch store files, folders, or stores in databases."""
         for path in paths:
             try:
@@ -110,11 +110,11 @@ class Session:
             except InvalidInput as error:
                 self._feed.notice.emit(Notice("error", error.code, error.facts))
 
-    def open_given(self, paths: list[str]) -> None:
-        """Take the paths of the command line: run files are offered, the rest is watched."""
+    def open_paths(self, paths: list[str]) -> None:
+        """Open what was named, chosen or dropped: run files are offered, the rest is watched."""
         for path in paths:
             if is_database(path):
-                self.open_paths([path])
+                self.watch_paths([path])
             else:
                 self._spawn(self._arrive(Path(path)), ("arrive", path))
 
@@ -196,7 +196,7 @@ class Session:
     async def _arrive(self, path: Path) -> None:
         match await self._lanes.work(what_is, path):
             case Arrival.WATCH:
-                self.open_paths([str(path)])
+                self.watch_paths([str(path)])
             case Arrival.START:
                 offer = await self._lanes.work(offer_of, path)
                 if await self._confirm_start(offer):
@@ -204,7 +204,7 @@ class Session:
             case Arrival.JOURNAL:
                 store = await self._lanes.work(beside, path)
                 if store is not None:
-                    self.open_paths([str(store)])
+                    self.watch_paths([str(store)])
                 code = "JOURNAL_NOT_SHOWN" if store is None else "JOURNAL_NOT_SHOWN_STORE_OPENED"
                 self._feed.notice.emit(Notice("info", code, {"path": str(path)}))
 

@@ -37,7 +37,7 @@ class Commands(Protocol):
     """The verbs of the window."""
 
     def open_paths(self, paths: list[str]) -> None:
-        """Watch store files or folders."""
+        """Watch store files, folders or databases; offer to start a run file."""
         ...
 
     def forget_path(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Paths of the command line in the window: stores, run files, journals (product.md 5)."""
+"""Paths that are named, chosen or dropped: stores, run files, journals (product.md 5)."""
 
 import json
 import os
@@ -85,7 +85,7 @@ async def dialog_of(bench):
 
 
 async def test_a_run_file_is_started_by_its_button_only(bench, tmp_path):
-    bench.session.open_given([str(runnable(tmp_path))])
+    bench.session.open_paths([str(runnable(tmp_path))])
     dialog = await dialog_of(bench)
     assert not dialog.start.isDefault()
     assert not (tmp_path / ".oma").exists()
@@ -97,7 +97,7 @@ async def test_a_run_file_is_started_by_its_button_only(bench, tmp_path):
 
 @pytest.mark.parametrize("end", ["reject", "close"])
 async def test_silence_starts_nothing(bench, tmp_path, end):
-    bench.session.open_given([str(runnable(tmp_path))])
+    bench.session.open_paths([str(runnable(tmp_path))])
     dialog = await dialog_of(bench)
     getattr(dialog, end)()
     await until(lambda: dialog.result() == QDialog.DialogCode.Rejected and not dialog.isVisible())
@@ -106,7 +106,7 @@ async def test_silence_starts_nothing(bench, tmp_path, end):
 
 
 async def test_a_bad_run_file_is_one_notice_and_no_dialog(bench, tmp_path):
-    bench.session.open_given([str(write(tmp_path / "r.yaml", "team: {name: t, agents: []}"))])
+    bench.session.open_paths([str(write(tmp_path / "r.yaml", "team: {name: t, agents: []}"))])
     await until(lambda: bool(bench.notices))
     assert [n.code for n in bench.notices] == ["RUNFILE_NO_AGENTS"]
     assert bench.window.findChild(StartDialog) is None
@@ -115,17 +115,17 @@ async def test_a_bad_run_file_is_one_notice_and_no_dialog(bench, tmp_path):
 async def test_a_store_is_watched(bench, tmp_path):
     store = tmp_path / "checkpoint.json"
     shutil.copyfile(GOLDEN / "b_completed_dag6" / "checkpoint.json", store)
-    bench.session.open_given([str(store)])
+    bench.session.open_paths([str(store)])
     await until(lambda: bool(bench.feed.stores()))
     assert bench.notices == []
 
 
 async def test_a_journal_opens_its_run_and_says_what_is_not_shown(bench, tmp_path):
     journal = write(tmp_path / "journal.jsonl", json.dumps(EVENT) + "\n")
-    bench.session.open_given([str(journal)])
+    bench.session.open_paths([str(journal)])
     await until(lambda: bool(bench.notices))
     assert [n.code for n in bench.notices] == ["JOURNAL_NOT_SHOWN"]
     shutil.copyfile(GOLDEN / "b_completed_dag6" / "checkpoint.json", tmp_path / "checkpoint.json")
-    bench.session.open_given([str(journal)])
+    bench.session.open_paths([str(journal)])
     await until(lambda: bool(bench.feed.stores()))
     assert bench.notices[-1].code == "JOURNAL_NOT_SHOWN_STORE_OPENED"
