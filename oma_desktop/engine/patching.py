@@ -97,6 +97,18 @@ class Patching:
         )
         return draft(patch, plan, new_id=services.ids.uuid, now=to_ms_iso(services.clock.now()))
 
+    def rehearse(self, drafted: Draft) -> None:
+        """Raise PlanRejected when a task of the patched plan would have no fitting agent.
+
+        Routing looks at who waits for whom, so the plan is patched for this one look and put back.
+        """
+        queue, attempt = self._state.queue, self._attempt
+        overlay = queue.lay_over(drafted.changed, drafted.added)
+        try:
+            attempt.check_requirements((*drafted.retargeted, *drafted.added))
+        finally:
+            queue.take_back(overlay)
+
     def _tasks(self) -> dict[str, TaskSnapshot]:
         return {task["id"]: task for task in self._state.queue.tasks}
 

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias, cast
 
 from oma_desktop.model.checkpoint import QueueSnapshot, TaskSnapshot, TaskStatus
 from oma_desktop.model.errors import PlanRejected, TaskFailed
+from oma_desktop.model.queue_rules import TASK_KEYS
 
 QueueEvent: TypeAlias = Literal["ready", "complete", "failed", "skipped", "all_complete"]
 Listener: TypeAlias = Callable[[QueueEvent, str], None]
@@ -24,28 +25,6 @@ UNSTARTED: Final = frozenset(("pending", "blocked"))
 RUN_ABORTED: Final = "Skipped: run aborted."
 APPROVAL_REJECTED: Final = "Skipped: durable approval rejected."
 
-_ORDER: Final = (
-    "id",
-    "title",
-    "description",
-    "status",
-    "assignee",
-    "dependsOn",
-    "memoryScope",
-    "dependencyPayload",
-    "role",
-    "priority",
-    "metadata",
-    "requires",
-    "result",
-    "createdAt",
-    "updatedAt",
-    "maxRetries",
-    "retryDelayMs",
-    "retryBackoff",
-    "supersededByRevision",
-    "recoveredByRevision",
-)
 _EVENTS: Final[dict[TaskStatus, QueueEvent]] = {
     "pending": "ready",
     "failed": "failed",
@@ -65,11 +44,13 @@ PARTITIONS: Final = (
 class Overlay:
     """Changes that are in the queue, and in its snapshots, before anybody is told of them.
 
-    `changed` has each task before and after, `added` the ids of the new ones.
+    `changed` has each task before and after, `added` the ids of the new ones. `dead` are tasks that
+    had failed or were skipped before, so nothing follows from them now.
     """
 
     changed: tuple[tuple[TaskSnapshot, TaskSnapshot], ...]
     added: tuple[str, ...]
+    dead: frozenset[str]
 
     @property
     def hidden(self) -> list[str]:
@@ -87,7 +68,7 @@ class Settled:
 
 def in_writer_order(task: TaskSnapshot) -> TaskSnapshot:
     """Return the task with its keys in the writer's order, unknown keys last (formats.md 2.6.3)."""
-    known = {key: task[key] for key in _ORDER if key in task}
+    known = {key: task[key] for key in TASK_KEYS if key in task}
     return cast("TaskSnapshot", {**known, **task})
 
 
@@ -311,6 +292,7 @@ class TaskQueue:
         overlay = Overlay(
             tuple((self.get(task["id"]), in_writer_order(task)) for task in changed),
             tuple(task["id"] for task in added),
+            frozenset(t["id"] for t in self.with_status("failed", "skipped")),
         )
         for before, after in overlay.changed:
             self._put(after["id"], after)
@@ -344,7 +326,7 @@ class TaskQueue:
         for before in reopened:
             if self.status(before["id"]) != before["status"]:
                 self._tell(before["id"])
-            self._catch_up(before["id"])
+            self._catch_up(before["id"], overlay.dead)
         return self._settled(task["id"] for task in reopened)
 
     def _settled(self, ids: Iterable[str]) -> Settled:
@@ -359,6 +341,8 @@ class TaskQueue:
     def _forget(self, task_ids: Collection[str]) -> None:
         """Take tasks out again; nothing that stays waits for them."""
         gone = set(task_ids)
+        if not gone:
+            return
         for task_id in task_ids:
             task = self._tasks.pop(task_id)
             self._open -= task["status"] not in TERMINAL
@@ -378,16 +362,19 @@ class TaskQueue:
                 undone.pop(key, None)
                 if key in old:
                     undone[key] = old[key]
-        task = before if undone == old else cast("TaskSnapshot", undone)
+        # Whoever holds the task as it was may go on: it is the very same document again.
+        task = before if undone == old else in_writer_order(cast("TaskSnapshot", undone))
         self._open += (task["status"] not in TERMINAL) - (now["status"] not in TERMINAL)
-        self._put(task["id"], task)
+        self._tasks[task["id"]] = task
+        self._pages[self.page_of(task["id"])] = None
 
-    def _catch_up(self, task_id: str) -> None:
-        """Bring a task that was out of play in line with its dependencies."""
+    def _catch_up(self, task_id: str, dead_before: Collection[str]) -> None:
+        """Bring a task that was out of play in line with what its dependencies became."""
         task = self.get(task_id)
         if task["status"] not in UNSTARTED:
             return
-        deps = [self._tasks[d] for d in task.get("dependsOn", ()) if d in self._tasks]
+        names = (d for d in task.get("dependsOn", ()) if d not in dead_before)
+        deps = [self._tasks[d] for d in names if d in self._tasks]
         dead = next((d for d in deps if d["status"] in {"failed", "skipped"}), None)
         if dead is not None:
             status: Literal["failed", "skipped"] = (

@@ -20,7 +20,7 @@ from oma_desktop.engine.tools.race import Ended, Outcome, Race
 from oma_desktop.model.errors import OmaError, PlanRejected, StoreError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.message import TokenUsage
-from oma_desktop.model.patch_rules import left_behind
+from oma_desktop.model.patch_rules import Draft, left_behind
 from oma_desktop.model.plan_patch import PlanPatch, Trigger, read_patch
 from oma_desktop.model.result import AgentRunResult
 
@@ -189,7 +189,7 @@ class OutcomeBarrier:
                 addedSoFar=so_far,
             )
 
-    def _check(self, patch: PlanPatch, happened: Happened) -> None:
+    def _check(self, patch: PlanPatch, happened: Happened) -> Draft:
         """Steps 5 to 7: what can be known before anybody is asked to approve (DEV-24)."""
         if self._patching.is_repeat(patch):
             raise PlanRejected("RECOVERY_PATCH_REPEATED")
@@ -197,7 +197,12 @@ class OutcomeBarrier:
             self._patching.check_agents(patch)
         except PlanRejected as refusal:
             raise _because("RECOVERY_PATCH_INELIGIBLE", refusal) from refusal
-        self._patching.draft(patch, happened.task_id, happened.trigger)
+        drafted = self._patching.draft(patch, happened.task_id, happened.trigger)
+        try:
+            self._patching.rehearse(drafted)
+        except PlanRejected as refusal:
+            raise _because("RECOVERY_PATCH_INELIGIBLE", refusal) from refusal
+        return drafted
 
     async def _approved(
         self, options: RecoveryOptions, patch: PlanPatch, outcome: TaskOutcome, happened: Happened
@@ -223,8 +228,7 @@ class OutcomeBarrier:
             raise _Unheard
         try:
             self._check_limits(options, patch)
-            self._check(patch, happened)
-            drafted = self._patching.draft(patch, happened.task_id, happened.trigger)
+            drafted = self._check(patch, happened)
         except PlanRejected as refusal:
             self._refused(happened, refusal)
             return

@@ -78,7 +78,7 @@ def test_agents_are_judged_as_in_the_vectors(vector):
 @given(PATCHES, st.sampled_from(["success", "failure", "verification_rejected"]))
 def test_idea_27_a_refused_patch_leaves_the_queue_byte_identical(patch, trigger):
     live = Live()
-    before = live.bytes()
+    before, tasks = live.bytes(), live.queue.tasks
     try:
         overlay = live.lay(patch, trigger=trigger)
     except PlanRejected:
@@ -87,6 +87,8 @@ def test_idea_27_a_refused_patch_leaves_the_queue_byte_identical(patch, trigger)
         assert live.bytes() != before
         live.queue.take_back(overlay)
         assert live.bytes() == before, "a patch that is taken back leaves no trace either"
+        same = [a is b for a, b in zip(tasks, live.queue.tasks, strict=True)]
+        assert all(same), "and every task is the very same document"
     assert live.heard == []
 
 
@@ -156,6 +158,20 @@ def test_taking_back_follows_what_happened_meanwhile():
         assert "supersededByRevision" not in live.queue.get("w")
         heard = [e for e in live.heard if e[1] == "w"]
         assert heard == [("ready" if happens == "complete" else "failed", "w")]
+
+
+def test_taking_back_leaves_an_orphan_of_an_older_patch_as_it_was():
+    """A task the peer left behind a superseded one (f4) is moved, then the patch is taken back."""
+    tasks = [*base_tasks(), task("orphan", "blocked", ["g"])]
+    live = Live(tasks)
+    before = live.bytes()
+    overlay = live.lay(
+        {"reason": "r", "retargetPending": [{"taskId": "orphan", "assignee": "w2"}]},
+        trigger="success",
+    )
+    assert live.queue.take_back(overlay).ready == ()
+    assert live.bytes() == before
+    assert live.heard == []
 
 
 MEANWHILE = st.lists(st.sampled_from(["complete h", "fail h", "skip h"]), max_size=2)

@@ -394,6 +394,26 @@ async def test_agents_are_checked_with_the_schedulers_rules(task, problem):
     assert warning.data["problem"] == problem
 
 
+async def test_agents_are_checked_on_the_model_they_would_be_routed_to():
+    """Only a task others wait for goes to the other provider: the patched plan decides."""
+    routing = {"rules": [{"match": {"leaf": False}, "route": {"model": "m", "provider": "other"}}]}
+    one = added("n", requires={"requiredProvider": "openai"})
+    for tasks, revisions in (([one], 1), ([one, added("m", "M", "n")], 0)):
+        world = RunWorld(
+            agents=(AgentConfig(name="a", provider="openai"),),
+            work=failing("t"),
+            model_routing=routing,
+        )
+        patch = {"reason": "r", "addTasks": tasks}
+        result = await world.run(
+            spec("t"), recovery=repairable(lambda o, p=patch: p if o.kind == "failure" else None)
+        )
+        assert len(result.plan_revisions) == revisions
+    (warning,) = world.of("warning")
+    assert warning.data["code"] == "RECOVERY_PATCH_INELIGIBLE"
+    assert warning.data["problem"] == "INVALID_TASK_REQUIREMENTS"
+
+
 async def test_retargeting_moves_a_waiting_task_to_another_agent():
     ran = {}
 
