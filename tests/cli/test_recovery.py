@@ -190,3 +190,30 @@ def test_an_agent_of_the_team_repairs_the_plan(cli, tmp_path):
     assert done.code == 0
     assert statuses(done.json) == [("Search web", "failed"), ("Fallback", "completed")]
     assert done.json["revisions"][0]["reason"] == "ask elsewhere"
+
+
+def test_a_goal_is_reached_over_a_repaired_plan(cli, tmp_path):
+    plan = [
+        {"title": "Search", "description": "d", "assignee": "researcher"},
+        {"title": "Report", "description": "d", "assignee": "writer", "dependsOn": ["Search"]},
+    ]
+    patch = {
+        "reason": "source is down",
+        "supersede": ["Report"],
+        "addTasks": [{"key": "k", "title": "Other report", "description": "d"}],
+    }
+    script = scripted(
+        {"patches": {"Search:failure": patch}},
+        **{
+            "@decompose": [{"text": json.dumps(plan)}],
+            "@synthesis": [{"text": "the answer"}],
+            "Search": FAILS,
+            "Other report": WORKS,
+        },
+    )
+    run = {"goal": "First find sources, then compare them, and finally write a report."}
+    done = play(cli, tmp_path, run, script)
+    assert done.code == 0
+    assert ("Other report", "completed") in statuses(done.json)
+    assert done.json["planRevisions"] == 1
+    assert done.json["finalAnswer"] == "the answer"
