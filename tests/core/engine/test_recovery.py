@@ -13,7 +13,7 @@ from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.options import RunOptions
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.tools.gate import ALLOW, Gates
-from oma_desktop.model.errors import InvalidInput, WriteFailed
+from oma_desktop.model.errors import Corrupt, InvalidInput, WriteFailed
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.team import AgentConfig
 from tests.core.engine import run_world
@@ -359,6 +359,30 @@ async def test_s11_an_invalid_patch_is_refused_whole_and_costs_no_revision(patch
     assert len(result.plan_revisions) == 1
     assert warnings(world)[0] in {"RECOVERY_PATCH_INVALID", "RECOVERY_PATCH_INELIGIBLE"}
     assert world.of("warning")[0].data["problem"].startswith("PATCH_")
+
+
+async def test_limits_hold_when_two_outcomes_wait_for_their_gate_at_once():
+    asked = []
+
+    async def gate(patch, _outcome):
+        asked.append(patch["reason"])
+        await eventually(lambda: len(asked) == 2)
+        return True
+
+    def policy(outcome):
+        if outcome.kind != "failure":
+            return None
+        return {"reason": outcome.task["title"], "addTasks": [added("n", "New")]}
+
+    world = RunWorld(work=failing("one", "two"))
+    result = await world.run(
+        spec("one", assignee="a"), spec("two", assignee="b"),
+        recovery=repairable(policy, on_plan_patch=gate, max_plan_revisions=1),
+    )  # fmt: skip
+    assert sorted(asked) == ["one", "two"]
+    assert len(result.plan_revisions) == 1
+    assert warnings(world) == ["RECOVERY_REVISION_LIMIT"]
+    assert [t["title"] for t in result.tasks] == ["one", "two", "New"]
 
 
 async def test_the_same_words_are_accepted_once_in_an_attempt():
@@ -884,6 +908,42 @@ async def test_idea_25_after_a_crash_the_same_outcome_changes_the_plan_once():
     assert list(result.plan_revisions) == saved["queue"]["planRevisions"]
     assert statuses(result)["Search"] == "failed"
     assert statuses(result)["Replacement Analysis"] == "completed"
+
+
+def break_count(queue):
+    queue["planRevision"] = 2
+
+
+def break_order(queue):
+    queue["planRevisions"][0]["version"] = 2
+
+
+def break_trigger(queue):
+    queue["planRevisions"][0]["triggerTaskId"] = "nobody"
+
+
+def break_added(queue):
+    queue["planRevisions"][0]["addedTasks"] = {"fallback-search": "nobody"}
+
+
+def drop_history(queue):
+    queue["planRevisions"] = []
+
+
+@pytest.mark.parametrize(
+    "damage", [break_count, break_order, break_trigger, break_added, drop_history]
+)
+async def test_idea_28_a_corrupt_revision_sequence_is_refused_and_left_alone(damage):
+    world = RunWorld(work=failing("Search"))
+    await world.run(*SEARCH, recovery=repairable(replace_branch))
+    document = world.snapshot()
+    damage(document["queue"])
+    key = world.store.list()[0].key
+    world.store.set(key, json.dumps(document))
+    before = [(e.key, e.value) for e in world.store.list()]
+    with pytest.raises(Corrupt):
+        await world.restore(recovery=repairable(lambda _o: None))
+    assert [(e.key, e.value) for e in world.store.list()] == before
 
 
 async def test_another_outcome_after_a_crash_is_asked_about_and_the_repair_stays():
