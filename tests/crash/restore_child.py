@@ -29,6 +29,7 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
+from oma_desktop.engine.recovery_policies import recovery_of_script
 from oma_desktop.engine.script import EffectsLog, load_script, team_from_script
 from oma_desktop.model.result_document import result_document
 from oma_desktop.model.team import TaskSpec
@@ -90,6 +91,7 @@ async def play(folder: Path, at) -> dict:
         supervisor=supervisor,
         lanes=lanes,
         rng=random.Random(1).random,
+        recovery=recovery_of_script(script.recovery),
     )
     place = CheckpointOptions(store, run_id="crash", lock=lock)
     specs = [TaskSpec.model_validate(s) for s in json.loads((folder / "tasks.json").read_text())]

@@ -110,9 +110,9 @@ def undisturbed(server, tmp_path_factory):
     return server.play(place(tmp_path_factory.mktemp("undisturbed")))
 
 
-def place(folder):
-    (folder / "script.json").write_text(json.dumps(SCRIPT), "utf-8")
-    (folder / "tasks.json").write_text(json.dumps(TASKS), "utf-8")
+def place(folder, script=SCRIPT, tasks=TASKS):
+    (folder / "script.json").write_text(json.dumps(script), "utf-8")
+    (folder / "tasks.json").write_text(json.dumps(tasks), "utf-8")
     return folder
 
 
