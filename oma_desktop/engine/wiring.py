@@ -30,6 +30,7 @@ from oma_desktop.engine.llm.keys import StoredKey, stored_key
 from oma_desktop.engine.llm.presets import PRESETS, SCRIPTED
 from oma_desktop.engine.llm.retry_policy import RetryNotice
 from oma_desktop.engine.model_routes import OF_AGENTS, OF_COORDINATOR, every_way
+from oma_desktop.engine.named_tools import check_named_tools
 from oma_desktop.engine.outside import OutsideTools
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.recovery_policies import recovery_of_file, recovery_of_script
@@ -39,10 +40,9 @@ from oma_desktop.engine.team import Team
 from oma_desktop.engine.tools.builtin.shell_env import shell_environment
 from oma_desktop.engine.tools.builtin.toolbox import builtin_tools
 from oma_desktop.engine.tools.builtin.workspace import Guard
-from oma_desktop.engine.tools.grants import DELEGATE, is_granted
+from oma_desktop.engine.tools.grants import is_granted
 from oma_desktop.engine.tools.registry import ToolRegistry, ToolSpec
 from oma_desktop.model.errors import InvalidInput
-from oma_desktop.model.nearest import nearest
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.runfile import Coordinator, RunFile
 from oma_desktop.model.runfile_limits import refuse_unsupported
@@ -51,7 +51,6 @@ from oma_desktop.model.runfile_rules import task_nodes
 from oma_desktop.model.script import Script
 from oma_desktop.model.task_graph import check_assignees
 from oma_desktop.model.team import (
-    BUILTIN_TOOLS,
     AgentConfig,
     OrchestratorOptions,
     TaskSpec,
@@ -196,7 +195,7 @@ def _wired(
     coordinator = coordinator_agent(settings, options=run_file.orchestrator, roster=config.agents)
     homeless = _register_built_in(run_file, [*config.agents, coordinator], registry, world)
     outside = _outside(run_file, base_dir, world)
-    _check_tools(run_file, config, registry, later=outside.may_bring)
+    check_named_tools(run_file, config, registry, later=outside.may_bring)
     models = _models(run_file, config, scripts, world)
     endpoints = [models.resolve(a) for a in config.agents if a.backend is None]
     if run_file.goal is not None and needs_work:
@@ -229,7 +228,7 @@ def _wired(
         recovery=recovery_of_file(run_file.recovery),
         _models=models,
         _outside=outside,
-        _check=partial(_check_tools, run_file, config, registry),
+        _check=partial(check_named_tools, run_file, config, registry),
     )
 
 
@@ -387,39 +386,3 @@ def _outside(run_file: RunFile, base_dir: Path, world: World) -> OutsideTools:
         environ=os.environ if world.environ is None else world.environ,
         passed=_shell_environment(run_file, world),
     )
-
-
-def _check_tools(
-    run_file: RunFile,
-    config: TeamConfig,
-    registry: ToolRegistry,
-    *,
-    later: Callable[[str], bool] = lambda _name: False,
-) -> None:
-    """Refuse grants and rules for tools that do not exist: both would silently do nothing.
-
-    `later` says of a name that it may still come.
-    """
-    named = [
-        (tool, f"team.agents[{index}].tools")
-        for index, agent in enumerate(config.agents)
-        for tool in agent.tools or ()
-    ]
-    named += [
-        (rule.tool, f"approvals.tools[{index}]")
-        for index, rule in enumerate(run_file.approvals.tools)
-        if rule.tool is not None and not any(char in rule.tool for char in "*?[")
-    ]
-    for tool, where in named:
-        if not later(tool):
-            _must_exist(tool, where, registry)
-
-
-def _must_exist(name: str, where: str, registry: ToolRegistry) -> None:
-    if name in BUILTIN_TOOLS or name == DELEGATE or registry.get(name) is not None:
-        return
-    if name.startswith("acp:"):
-        return  # what an external agent asks permission for, see AcpBackend
-    near = nearest(name, [*registry.names, *BUILTIN_TOOLS])
-    code = "RUNFILE_UNKNOWN_TOOL_NEAR" if near else "RUNFILE_UNKNOWN_TOOL"
-    raise InvalidInput(code, where=where, name=name, nearest=near)
