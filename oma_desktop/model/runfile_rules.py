@@ -9,6 +9,7 @@ from typing import Final
 from oma_desktop.model.document_text import Path
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_text import js_trim
+from oma_desktop.model.judge_rules import judge_rules
 from oma_desktop.model.metadata import task_metadata_problem
 from oma_desktop.model.plan import PlanArtifact, PlanTask
 from oma_desktop.model.recovery_checks import check_recovery
@@ -36,7 +37,7 @@ def check_rules(
         found += check_graph(nodes)
     if team is not None:
         found += check_assignees(nodes, [agent.name for agent in team.agents])
-        found += _judge_rules(run_file, team, tasks_path)
+        found += judge_rules(run_file, team, tasks_path)
     found += _task_metadata(run_file.tasks or (), tasks_path)
     found += _one_kind_of_work(run_file)
     found += check_plan_mode(run_file)
@@ -111,21 +112,6 @@ def check_plan(plan: PlanArtifact, path: Path = ()) -> list[Problem]:
         seen.add(task.id)
     found += check_graph(plan_nodes(plan, path), key=str)
     return found + list(_task_metadata(plan.tasks, (*path, "tasks")))
-
-
-def _judge_rules(run_file: RunFile, team: TeamConfig, path: Path) -> Iterator[Problem]:
-    """Judges are agents of the team; nobody else can be asked."""
-    names = [agent.name for agent in team.agents]
-    coordinator = run_file.coordinator
-    for at, judge in enumerate(coordinator.verify_judges if coordinator is not None else ()):
-        if judge not in names:
-            where = ("coordinator", "verifyJudges", at)
-            yield unknown("RUNFILE_UNKNOWN_AGENT", where, judge, names)
-    for index, task in enumerate(run_file.tasks or ()):
-        for at, judge in enumerate(task.verify.judges if task.verify is not None else ()):
-            if judge not in names:
-                place = (*path, index, "verify", "judges", at)
-                yield unknown("RUNFILE_UNKNOWN_AGENT", place, judge, names)
 
 
 def check_plan_mode(run_file: RunFile) -> list[Problem]:

@@ -493,3 +493,24 @@ def test_run_files_name_what_is_wrong_with_a_wish(wish, code):
     }
     found = look_at_run_file(read_document(json.dumps(document).encode(), name="x.json"))
     assert [p.code for p in found.problems] == [code]
+
+
+@pytest.mark.parametrize(
+    ("approvals", "found"),
+    [
+        ({"dispatch": True}, ["VERIFY_CANNOT_WAIT"]),
+        ({"dispatch": {"x": "suspend"}}, ["VERIFY_CANNOT_WAIT"]),
+        ({"dispatch": [{"title": "x", "action": "allow"}, {"action": "suspend"}]}, []),
+        ({"dispatch": {"y": "suspend"}}, []),
+        ({"rounds": True}, ["VERIFY_CANNOT_WAIT"]),
+        ({"tools": True}, []),
+    ],
+)
+def test_a_run_file_whose_rules_would_hold_a_judged_task_is_refused(approvals, found):
+    document = {
+        "team": {"name": "t", "agents": [{"name": "a"}]},
+        "tasks": [{"title": "x", "description": "d", "verify": "a"}],
+        "approvals": approvals,
+    }
+    looked = look_at_run_file(read_document(json.dumps(document).encode(), name="x.json"))
+    assert [p.code for p in looked.problems] == found
