@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from oma_desktop.base.sentences import catalogue
+from oma_desktop.engine import structured_output
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.ceiling import over_ceiling
 from oma_desktop.engine.failure_text import failure_text
@@ -108,7 +109,7 @@ class AgentReplanner:
             run_id=self._attempt.state.identity.run_id,
             task_id=f"{outcome.task['id']}:replan",
             task_title=REPLAN,
-            prompt=self.prompt(outcome, limits),
+            prompt=self.prompt(outcome, limits, external=agent.backend is not None),
             token=self._attempt.control.token,
             attempt=outcome.plan_revision + 1,
             check=lambda value: _problem(value, check),
@@ -127,8 +128,13 @@ class AgentReplanner:
         bus.emit("agent_complete", agent=self._name, data=data)
         return result
 
-    def prompt(self, outcome: TaskOutcome, limits: Mapping[str, int]) -> str:
-        """Task, outcome, plan, roster and limits, each cut to a bounded length."""
+    def prompt(
+        self, outcome: TaskOutcome, limits: Mapping[str, int], *, external: bool = False
+    ) -> str:
+        """Task, outcome, plan, roster and limits, each cut to a bounded length.
+
+        An `external` agent has no system prompt that could hold the schema.
+        """
         team = self._attempt.team
         roster: list[JsonValue] = [manifest_entry(a, team.tools) for a in team.config.agents]
         parts = (
@@ -138,13 +144,28 @@ class AgentReplanner:
             _marked("PLAN", _plan(outcome)),
             _marked("TEAM", roster),
             _marked("LIMITS", cast("JsonObject", dict(limits))),
+            structured_output.instruction(SCHEMA) if external else "",
         )
-        return "\n\n".join(parts)
+        return "\n\n".join(part for part in parts if part)
+
+
+class ReplannerFailed(Exception):
+    """The agent that repairs the plan gave no usable answer."""
 
 
 def proposal_of(result: AgentRunResult) -> object | None:
-    """The patch in an answer, or None when nothing is to change."""
+    """The patch in an answer, or None when nothing is to change. Raises ReplannerFailed.
+
+    An agent that only writes text, an external program for one, is read as well.
+    """
+    if not result.success:
+        raise ReplannerFailed(failure_text(result))
     said = result.structured
+    if not result.has_structured:
+        judged = structured_output.judge(result.output, SCHEMA)
+        if judged.problem is not None:
+            raise ReplannerFailed(judged.problem)
+        said = judged.value
     if not isinstance(said, dict) or said.get("repair") is not True:
         return None
     return {key: value for key, value in said.items() if key != "repair"}

@@ -7,46 +7,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
-from oma_desktop.engine.agent_replanner import AgentReplanner, proposal_of
+from oma_desktop.engine.agent_replanner import AgentReplanner, ReplannerFailed, proposal_of
 from oma_desktop.engine.attempt import Attempt
-from oma_desktop.engine.failure_text import failure_text
-from oma_desktop.engine.patching import Laid, OnTasks, Patching
+from oma_desktop.engine.patching import OnTasks, Patching
 from oma_desktop.engine.recovery_options import RecoveryOptions, TaskOutcome
+from oma_desktop.engine.recovery_telling import Happened, Telling, because
 from oma_desktop.engine.spans import span
 from oma_desktop.engine.tools.race import Ended, Outcome, Race
-from oma_desktop.model.errors import OmaError, PlanRejected, StoreError
+from oma_desktop.model.errors import PlanRejected
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.message import TokenUsage
 from oma_desktop.model.patch_rules import Draft, left_behind
-from oma_desktop.model.plan_patch import PlanPatch, Trigger, read_patch
+from oma_desktop.model.plan_patch import PlanPatch, read_patch
 from oma_desktop.model.result import AgentRunResult
 
 
 class _Unheard(Exception):
     """The run stops, and nobody had the last word about this outcome."""
-
-
-class ReplannerFailed(Exception):
-    """The agent that repairs the plan gave no usable answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Happened:
-    """One task's outcome."""
-
-    task_id: str
-    result: AgentRunResult
-
-    @property
-    def trigger(self) -> Trigger:
-        """What it counts as (engine.md 6.2)."""
-        verdict = self.result.verification
-        if verdict is not None and verdict.rejected:
-            return "verification_rejected"
-        return "success" if self.result.success else "failure"
 
 
 class OutcomeBarrier:
@@ -69,6 +48,9 @@ class OutcomeBarrier:
         self._control = attempt.control
         self._bus = attempt.services.bus
         self._patching = Patching(attempt, on_ready=on_ready, on_moved=on_gone, on_plan=on_plan)
+        self._tell = Telling(
+            self._state, self._bus, revisions=lambda: len(self._patching.revisions)
+        )
         services = attempt.services
         self._race = Race(supervisor=services.supervisor, clock=services.clock)
 
@@ -86,9 +68,9 @@ class OutcomeBarrier:
         self._state.budget.hold(task_id, own)
         self._control.wake()
         if self._patching.was_applied(happened.task_id, happened.trigger):
-            self._decided(happened, "already_applied")
+            self._tell.decided(happened, "already_applied")
             return True
-        self._surface_late_success(happened)
+        self._tell.late_success(happened)
         try:
             if self._control.stop is not None:
                 raise _Unheard
@@ -109,7 +91,7 @@ class OutcomeBarrier:
             self._check_limits(options, patch)
             self._check(patch, happened)
         except PlanRejected as refusal:
-            self._refused(happened, refusal)
+            self._tell.refused(happened, refusal)
             return
         if not await self._approved(options, patch, outcome.again(), happened):
             return
@@ -137,15 +119,15 @@ class OutcomeBarrier:
             else:
                 answer = await self._ask("recovery policy", lambda: options.policy(outcome))
         if answer.ended is not Ended.DONE:
-            self._failed(happened, "recovery_policy_failed", answer)
+            self._tell.failed(happened, "recovery_policy_failed", answer)
             return None
         if answer.value is None:
-            self._decided(happened, "no_patch")
+            self._tell.decided(happened, "no_patch")
             return None
         try:
             return read_patch(answer.value)
         except PlanRejected as refusal:
-            self._refused(happened, refusal)
+            self._tell.refused(happened, refusal)
             return None
 
     async def _agents_answer(
@@ -164,9 +146,10 @@ class OutcomeBarrier:
         result = await asked.ask(outcome, limits=self._limits_left(options), check=check)
         if self._control.stop is not None and not self._state.over_budget:
             raise _Unheard
-        if not result.success:
-            return Outcome(Ended.RAISED, error=ReplannerFailed(failure_text(result)))
-        return Outcome(Ended.DONE, value=proposal_of(result))
+        try:
+            return Outcome(Ended.DONE, value=proposal_of(result))
+        except ReplannerFailed as error:
+            return Outcome(Ended.RAISED, error=error)
 
     def _limits_left(self, options: RecoveryOptions) -> dict[str, int]:
         return {
@@ -196,12 +179,12 @@ class OutcomeBarrier:
         try:
             self._patching.check_agents(patch)
         except PlanRejected as refusal:
-            raise _because("RECOVERY_PATCH_INELIGIBLE", refusal) from refusal
+            raise because("RECOVERY_PATCH_INELIGIBLE", refusal) from refusal
         drafted = self._patching.draft(patch, happened.task_id, happened.trigger)
         try:
             self._patching.rehearse(drafted)
         except PlanRejected as refusal:
-            raise _because("RECOVERY_PATCH_INELIGIBLE", refusal) from refusal
+            raise because("RECOVERY_PATCH_INELIGIBLE", refusal) from refusal
         return drafted
 
     async def _approved(
@@ -216,10 +199,10 @@ class OutcomeBarrier:
         with span("callback", "plan_patch_approval_callback", callback_name="plan_patch"):
             answer = await self._ask("plan patch gate", lambda: gate(document, outcome))
         if answer.ended is not Ended.DONE or not isinstance(answer.value, bool):
-            self._failed(happened, "recovery_approval_failed", answer)
+            self._tell.failed(happened, "recovery_approval_failed", answer)
             return False
         if not answer.value:
-            self._decided(happened, "rejected")
+            self._tell.decided(happened, "rejected")
         return answer.value
 
     async def _apply(self, options: RecoveryOptions, patch: PlanPatch, happened: Happened) -> None:
@@ -230,21 +213,21 @@ class OutcomeBarrier:
             self._check_limits(options, patch)
             drafted = self._check(patch, happened)
         except PlanRejected as refusal:
-            self._refused(happened, refusal)
+            self._tell.refused(happened, refusal)
             return
         left = left_behind(drafted, {t["id"]: t for t in self._state.queue})
         laid = self._patching.lay(drafted)
         error = await self._patching.make_durable()
         if error is not None:
             self._patching.take_back(laid)
-            self._not_durable(happened, laid, error)
+            self._tell.not_durable(happened, drafted.revision, error)
             return
         self._patching.publish(laid, patch)
         revision = cast("JsonObject", drafted.revision)
         self._bus.emit("plan_revision", task=happened.task_id, data=revision)
-        self._decided(happened, "applied")
+        self._tell.decided(happened, "applied")
         if left:
-            self._warn(happened, "RECOVERY_DEPENDENTS_LEFT", {"tasks": left, "n": len(left)})
+            self._tell.warn(happened, "RECOVERY_DEPENDENTS_LEFT", {"tasks": left, "n": len(left)})
 
     # ------------------------------------------------------------------ looking
 
@@ -286,44 +269,3 @@ class OutcomeBarrier:
         if found.ended is Ended.STOPPED:
             raise _Unheard
         return found
-
-    # ------------------------------------------------------------------ telling
-
-    def _decided(self, happened: Happened, decision: str) -> None:
-        data: JsonObject = {
-            "decision": decision,
-            "trigger": happened.trigger,
-            "planRevision": len(self._patching.revisions),
-        }
-        self._bus.emit("recovery_decision", task=happened.task_id, data=data)
-
-    def _refused(self, happened: Happened, refusal: PlanRejected) -> None:
-        """Say why a patch was refused, whole, and nothing of it happened."""
-        if not refusal.code.startswith("RECOVERY_"):
-            refusal = _because("RECOVERY_PATCH_INVALID", refusal)
-        self._warn(happened, refusal.code, refusal.facts)
-
-    def _not_durable(self, happened: Happened, laid: Laid, error: StoreError) -> None:
-        facts = {"revision": laid.draft.revision["version"], "error": str(error)}
-        self._warn(happened, "PLAN_REVISION_NOT_DURABLE", {**facts, "problem": error.code})
-
-    def _surface_late_success(self, happened: Happened) -> None:
-        """A task that was repaired before a crash works now; its repair stays (W32)."""
-        task = self._state.queue.get(happened.task_id)
-        if happened.result.success and "recoveredByRevision" in task:
-            facts = {"revision": task["recoveredByRevision"], "title": task["title"]}
-            self._warn(happened, "RECOVERED_TASK_SUCCEEDED", facts)
-
-    def _warn(self, happened: Happened, code: str, facts: JsonObject | dict[str, object]) -> None:
-        self._state.warnings.append(code)
-        self._bus.emit("warning", task=happened.task_id, data={**facts, "code": code})
-
-    def _failed(self, happened: Happened, kind: str, answer: Outcome[object]) -> None:
-        found = repr(answer.value)[:80] if answer.error is None else repr(answer.error)[:200]
-        data = {"kind": kind, "error": found}
-        self._bus.emit("error", task=happened.task_id, data=data)
-
-
-def _because(code: str, refusal: OmaError) -> PlanRejected:
-    """A refusal with its reason: the code and facts of the rule that was broken."""
-    return PlanRejected(code, **{**refusal.facts, "problem": refusal.code, "error": str(refusal)})

@@ -127,6 +127,21 @@ async def test_an_agent_that_fails_or_says_nothing_leaves_the_original_path(answ
     assert result.plan_revisions == ()
 
 
+async def test_an_agent_that_only_writes_text_is_read_too():
+    def answer(found):
+        return ok("Here you are:\n```json\n" + json.dumps(repairs(found)) + "\n```")
+
+    world = RunWorld(work=Bench(answer))
+    assert (await world.run(*SEARCH, recovery=asking())).success
+
+
+async def test_text_without_a_patch_is_told_as_a_failure():
+    world = RunWorld(work=Bench(lambda _f: ok("I would try again.")))
+    assert not (await world.run(*SEARCH, recovery=asking())).success
+    (event,) = [e for e in world.of("error") if e.data.get("kind") == "recovery_policy_failed"]
+    assert "No JSON was found" in event.data["error"]
+
+
 async def test_a_failing_question_is_told():
     world = RunWorld(work=Bench(lambda _f: bad("no idea")))
     await world.run(*SEARCH, recovery=asking())
