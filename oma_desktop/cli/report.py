@@ -81,6 +81,8 @@ def print_result(result: TeamRunResult, document: JsonObject, output: Output) ->
             status=tr(_RUN_WORDS.get(result.status.code, N_("failed"))),
         )
     )
+    if result.total_cost is not None:
+        output.line(tr("cost so far: {amount}", amount=f"{result.total_cost:.4f}"))
     if why:
         output.line(why)
     _print_answer(result, output)

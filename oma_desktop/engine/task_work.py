@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -107,9 +107,7 @@ class TaskWork:
         """Wait for the agent; the wait is shown and is no part of the duration (DEV-33)."""
         ways = self._ways(task, agent)
         lock = self._lock(agent, routed=ways != (agent,))
-        if isinstance(lock, asyncio.Lock) and lock.locked():
-            self._bus.emit("task_status", task=task["id"], data={"to": "waiting_for_agent"})
-        async with lock, self._attempt.pool.slot():
+        async with self._place(task["id"], lock):
             if self._control.stop is not None:
                 self._unbegin(task["id"])
                 return
@@ -140,6 +138,19 @@ class TaskWork:
     def _lock(self, agent: AgentConfig, *, routed: bool) -> asyncio.Lock | nullcontext[None]:
         """Routed work is done by a fresh agent, which waits for nobody (engine.md 2.5)."""
         return nullcontext() if routed else self._agents.setdefault(agent.name, asyncio.Lock())
+
+    @asynccontextmanager
+    async def _place(
+        self, task_id: str, lock: asyncio.Lock | nullcontext[None]
+    ) -> AsyncIterator[None]:
+        """Wait for the agent, then for a slot, and tell what is waited for."""
+        if isinstance(lock, asyncio.Lock) and lock.locked():
+            self._bus.emit("task_status", task=task_id, data={"to": "waiting_for_agent"})
+        async with lock:
+            if not self._attempt.pool.has_room:
+                self._bus.emit("task_status", task=task_id, data={"to": "waiting_for_slot"})
+            async with self._attempt.pool.slot():
+                yield
 
     async def _judged(
         self, task: TaskSnapshot, agent: AgentConfig, result: AgentRunResult

@@ -243,6 +243,30 @@ async def test_without_a_free_slot_the_work_is_refused_and_nothing_waits_for_eve
     assert result.success
 
 
+async def test_dev_33_waiting_for_a_slot_is_shown_and_is_no_part_of_the_duration():
+    """Two tasks may work at once; the delegation of the first takes the slot of the second."""
+
+    async def work(world, agent, job):
+        if agent.name == "boss":
+            await job.delegate("expert", "help", FakeContext(job, "d1"))
+            return ok()
+        await world.clock.sleep(5 if agent.name == "expert" else 1)
+        return ok()
+
+    world = RunWorld(agents=["boss", "expert", "x", "y"], work=work, max_concurrency=3)
+    result = await world.run(
+        spec("Story", assignee="boss"),
+        spec("Quick", assignee="x"),
+        spec("Late", "Quick", assignee="y"),
+        spec("Later", "Quick", assignee="x"),
+    )
+    assert result.success
+    ids = {t["title"]: t["id"] for t in result.tasks}
+    waits = [e.task for e in world.of("task_status") if e.data["to"] == "waiting_for_slot"]
+    assert waits == [ids["Later"]]
+    assert sorted(result.metrics.durations_ms) == [1000, 1000, 1000, 5000]
+
+
 @pytest.mark.parametrize("limit", [2, 3, 4])
 async def test_tasks_and_delegations_share_the_slots(limit):
     """Every task delegates; never more agents at work than slots, and all come to an end."""

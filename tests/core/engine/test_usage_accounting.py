@@ -112,7 +112,7 @@ def watch(world):
     plan=[([(["look"], "text")], 0)], stop_at=[(7, "suspend"), (1, "cancel")], expert_ends=False
 )
 @given(plan=tasks, stop_at=stops, expert_ends=st.booleans())
-async def test_the_total_is_what_models_gave_over_any_stops_and_restores(
+async def test_dev_10_the_total_is_what_models_gave_over_any_stops_and_restores(
     plan, stop_at, expert_ends
 ):
     world, specs = world_of(plan, expert_ends)
@@ -141,7 +141,7 @@ async def test_the_total_is_what_models_gave_over_any_stops_and_restores(
 
 @settings(max_examples=60, deadline=None)
 @given(plan=tasks, at=st.integers(0, 200), expert_ends=st.booleans())
-async def test_after_a_crash_the_total_goes_on_from_the_saved_one(plan, at, expert_ends):
+async def test_p_12_after_a_crash_the_total_goes_on_from_the_saved_one(plan, at, expert_ends):
     world, specs = world_of(plan, expert_ends)
     await world.run(*specs, real_runner=True)
     at %= len(world.store.saved)
