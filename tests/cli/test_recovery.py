@@ -217,3 +217,19 @@ def test_a_goal_is_reached_over_a_repaired_plan(cli, tmp_path):
     assert ("Other report", "completed") in statuses(done.json)
     assert done.json["planRevisions"] == 1
     assert done.json["finalAnswer"] == "the answer"
+
+
+def test_a_repaired_run_on_a_redacting_store_goes_on(cli, tmp_path):
+    """P07: a key of a patch that looks like a secret's name keeps its task id."""
+    rule = {**RULES["rules"][0], "addTasks": [dict(t) for t in RULES["rules"][0]["addTasks"]]}
+    rule["addTasks"][0]["key"] = "session-retry"
+    rule["addTasks"][1]["dependsOn"] = ["session-retry"]
+    run = {**RUN, "recovery": {**RULES, "rules": [rule]}, "checkpoint": {"redact": True}}
+    assert play(cli, tmp_path, run, scripted(**REPLIES)).code == 0
+    store = tmp_path / "store.json"
+    (found,) = cli("inspect", store, "--json").json["checkpoints"]
+    (revision,) = found["planRevisions"]
+    assert revision["addedTasks"]["session-retry"] in {t["id"] for t in found["tasks"]}
+    again = cli("restore", "--store", store, "--json")
+    assert again.code == 0
+    assert again.json["planRevisions"] == 1

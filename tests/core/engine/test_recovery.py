@@ -760,6 +760,36 @@ async def test_a_suspend_before_the_policy_was_heard_keeps_the_outcome_open():
     assert len(again.plan_revisions) == 1
 
 
+async def test_a_suspend_before_the_policy_was_heard_holds_a_success_too():
+    """Its downstream may be replaced, so it is not released; the model is not asked again."""
+    script = {
+        "team": {"name": "t"},
+        "agents": [{"name": "a"}],
+        "replies": {title: [{"text": f"{title} done"}] for title in ("First", "Old", "New")},
+    }
+    world = RunWorld(script=script)
+
+    async def thinks(_outcome):
+        world.token.stop(StopReason.SUSPEND)
+        await asyncio.Event().wait()
+
+    def replaces(outcome):
+        if outcome.task["title"] != "First":
+            return None
+        old = by_title(outcome.tasks)["Old"]["id"]
+        return {"reason": "r", "supersedePending": [old], "addTasks": [added("n", "New")]}
+
+    result = await world.run(
+        spec("First"), spec("Old", "First"), recovery=repairable(thinks), real_runner=True
+    )
+    assert result.status.code == "suspended"
+    assert world.statuses() == {"First": "in_progress", "Old": "blocked"}
+    again = await world.restore(recovery=repairable(replaces), real_runner=True)
+    assert again.success
+    assert statuses(again) == {"First": "completed", "Old": "skipped", "New": "completed"}
+    assert [c for c in again.log["modelCalls"] if "First" in c] == []
+
+
 async def test_dev_24_a_patch_is_validated_before_and_after_it_is_approved():
     asked = []
     world = RunWorld(work=failing("Search"))
