@@ -194,3 +194,14 @@ async def test_a_gate_decides_alone():
 async def test_harmless_tools_raise_no_flag():
     result = await Lone(say("", CALL), say("x"), require_consequential_confirmation=True).run()
     assert (result.success, result.flags) == (True, ())
+
+
+@pytest.mark.parametrize(("ceiling", "ends"), [(1.0, True), (1.5, False)])
+async def test_the_ceiling_for_cost_counts_for_a_lone_agent_too(ceiling, ends):
+    prices = {"*": {"input": 100_000, "output": 0}}
+    lone = Lone(say("answer", usage=(15, 9)), prices=prices, max_cost_budget=9)
+    result = await lone.run(ask=RunAgentOptions(max_cost_budget=ceiling))
+    assert result.output == "answer"
+    assert (result.status.code == "budget_exhausted") is ends
+    told = [e for e in lone.events if e.type == "budget_exceeded"]
+    assert [e.data["code"] for e in told] == ["COST_BUDGET_EXCEEDED"] * ends

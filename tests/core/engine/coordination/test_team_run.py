@@ -6,7 +6,8 @@ import pytest
 
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.shared_memory import SharedMemory
-from oma_desktop.model.errors import InvalidInput, PlanRejected
+from oma_desktop.model.errors import InvalidInput, PlanRejected, Unreachable
+from oma_desktop.model.model_routing import ModelRouting
 from oma_desktop.model.result_document import result_document
 from oma_desktop.model.run_facts import gather
 from oma_desktop.model.run_states import run_state
@@ -459,3 +460,54 @@ async def test_a_run_that_died_before_its_answer_reads_interrupted():
 
 def state_of(snapshot):
     return run_state(gather(snapshot, {}, live=False), OwnerKind.NO_WRITER)
+
+
+def routed(*rules):
+    rules = [{"match": match, "route": route} for match, route in rules]
+    return ModelRouting.model_validate({"rules": rules})
+
+
+def asked_models(world):
+    """(agent, title, model) of every model call, in order."""
+    seen = []
+    adapter = world.team.adapter_for(None)
+    real = adapter.stream
+
+    def listen(request, token):
+        seen.append((request.agent, request.task_title, request.model))
+        return real(request, token)
+
+    adapter.stream = listen
+    return seen
+
+
+async def test_the_phases_of_a_goal_are_routed_and_failing_endpoints_give_way():
+    world = RunWorld(script=script())
+    policy = routed(
+        ({"phase": "decomposition"}, {"model": "planner", "fallback": [{"model": "second"}]}),
+        ({"phase": "coordinator"}, {"model": "writer"}),
+        ({"phase": "worker", "leaf": True}, {"model": "worker"}),
+    )
+    world.options = world.options.model_copy(update={"model_routing": policy})
+    seen = asked_models(world)
+    adapter = world.team.adapter_for(None)
+    listening = adapter.stream
+
+    def busy(request, token):
+        if request.model == "planner":
+            seen.append((request.agent, request.task_title, request.model))
+            raise Unreachable("LLM_SERVER_ERROR", provider="x", status=503, retryable=True)
+        return listening(request, token)
+
+    adapter.stream = busy
+    result = await world.run_team(GOAL)
+    assert result.success
+    coordinating = [(title, model) for agent, title, model in seen if agent == "coordinator"]
+    assert coordinating == [
+        ("@decompose", "planner"),
+        ("@decompose", "second"),
+        ("@synthesis", "writer"),
+    ]
+    workers = {title: model for agent, title, model in seen if agent != "coordinator"}
+    assert sorted(workers) == ["Agenda", "Budget", "Venues"]
+    assert set(workers.values()) == {"", "worker"}
