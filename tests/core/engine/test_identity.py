@@ -48,12 +48,12 @@ def test_the_next_attempt_links_to_the_last_one():
         (snapshot(), "mine", "mine"),
     ],
 )
-def test_a_v1_snapshot_counts_as_attempt_one_without_link(doc, requested, run_id):
+def test_idea_55_a_v1_snapshot_counts_as_attempt_one_without_link(doc, requested, run_id):
     identity = continued_identity(doc, requested, RandomIds())
     assert (identity.run_id, identity.attempt, identity.links) == (run_id, 2, ())
 
 
-def test_naming_another_run_is_a_conflict():
+def test_idea_55_naming_another_run_is_a_conflict():
     with pytest.raises(InvalidInput, match="RESTORE_RUN_ID_CONFLICT"):
         continued_identity(V4, "other", RandomIds())
     with pytest.raises(InvalidInput, match="RUN_ID_CONFLICT"):

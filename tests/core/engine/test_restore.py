@@ -9,6 +9,7 @@ import pytest
 
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.options import CheckpointOptions
+from oma_desktop.model.checkpoint_loader import load_snapshot_text
 from oma_desktop.model.errors import (
     Conflict,
     Corrupt,
@@ -80,15 +81,71 @@ async def test_the_new_attempt_is_durable_before_anything_happens_in_its_name():
     assert "end" not in world.store.saved[0]["omaDesktop"], "a run that goes on has not ended"
 
 
-async def test_restoring_a_finished_run_any_number_of_times_does_no_work():
+async def test_idea_18_restoring_a_finished_run_any_number_of_times_does_no_work():
     world = RunWorld()
-    await world.run(*CHAIN)
+    first = await world.run(*CHAIN)
     world.forget_events()
+    worked = dict(world.prompts)
+    world.prompts.clear()
     for attempt in (2, 3, 4):
         result = await world.restore()
         assert result.success
         assert result.identity.attempt == attempt
+        assert result.task_results == first.task_results
+        assert result.total_usage == first.total_usage
+    assert worked
+    assert world.prompts == {}
     assert world.of("task_start") == []
+
+
+async def test_idea_04_rich_results_survive_a_crash_at_any_save():
+    """As a commit beside an open call, and as a message in the history."""
+    png = {"type": "base64", "media_type": "image/png", "data": "aGk="}
+    parts = [{"type": "text", "text": "shot"}, {"type": "image", "source": png}]
+
+    def turn(text, *calls):
+        usage = {"input_tokens": 10, "output_tokens": 1}
+        named = [{"id": i, "name": n, "input": {}} for i, n in calls]
+        return {"text": text, "tools": named, "usage": usage}
+
+    script = {
+        "team": {"name": "x"},
+        "agents": [{"name": "a", "tools": ["shoot", "look"]}],
+        "tools": {
+            "shoot": {"results": {"*": {"data": None, "modelOutput": parts}}},
+            "look": {"results": {"*": {"data": "ok", "delayMs": 50}}},
+        },
+        "replies": {
+            "Pictures": [
+                turn("", ("c1", "shoot"), ("c2", "look")),
+                turn("", ("c3", "look")),
+                turn("seen"),
+            ]
+        },
+    }
+    world = RunWorld(script=script)
+    whole = await world.run(spec("Pictures", assignee="a"), real_runner=True)
+    phases = set()
+    for at, saved in enumerate(world.store.saved):
+        text = json.dumps(saved)
+        load_snapshot_text(text)
+        for entry in saved["inFlightTasks"]:
+            committed = [p["commit"] for p in entry.get("pendingToolCalls", ()) if "commit" in p]
+            phases |= {"commit" for c in committed if c["result"]["content"] == parts}
+            if '"tool_use_id": "c1"' in json.dumps(entry["messages"]):
+                phases.add("message")
+        again = await world.crashed(at).restore(real_runner=True)
+        (now,), (then,) = again.task_results.values(), whole.task_results.values()
+        assert now["output"] == "seen"
+        assert now["messages"] == then["messages"]
+        (result,) = (
+            b
+            for m in now["messages"]
+            for b in m["content"]
+            if b["type"] == "tool_result" and b["tool_use_id"] == "c1"
+        )
+        assert result["content"] == parts
+    assert phases == {"commit", "message"}
 
 
 async def test_failed_tasks_stay_failed_unless_asked():

@@ -102,6 +102,26 @@ def test_creation_is_refused_as_in_the_peer(name):
     assert caught.value.code == "APPROVAL_VALIDATION_ERROR"
 
 
+def test_idea_41_the_hash_is_of_the_content_only():
+    """Neither the order of keys nor the reason nor the moment is part of what is approved."""
+    kind = {"run_id": "r", "scope": "tool_call", "boundary": "b"}
+    one = tool(a=1, b={"c": [1, 2], "d": None})
+    other = {"input": {"b": {"d": None, "c": [1, 2]}, "a": 1}, "kind": "tool_call"}
+    first = rules.create_request(**kind, content=one, requested_at=AT, reason="because")
+    later = datetime(2027, 1, 1, tzinfo=UTC)
+    second = rules.create_request(**kind, content=other, requested_at=later, reason="why not")
+    third = rules.create_request(**kind, content=other, requested_at=later)
+    assert first["requestHash"] == second["requestHash"] == third["requestHash"]
+    assert first["id"] == second["id"] == third["id"]
+    assert first["requestedAt"] != second["requestedAt"]
+    for changed in (tool(a=1, b={"c": [2, 1], "d": None}), tool(a=1, b={"c": [1, 2]})):
+        made = rules.create_request(**kind, content=changed, requested_at=AT, reason="because")
+        assert made["requestHash"] != first["requestHash"]
+    for wrong in (math.nan, math.inf, NotJson(), AT, {1, 2}, b"x", (1, object())):
+        with pytest.raises(ApprovalInvalid):
+            rules.create_request(**kind, content=tool(a=wrong), requested_at=AT)
+
+
 def test_the_same_object_twice_is_fine():
     vector = next(v for v in VECTORS if v["name"] == "same object twice is fine")
     shared = {"x": 1}

@@ -270,6 +270,24 @@ def test_rules_of_later_versions_do_not_bind_earlier_ones():
     assert load_snapshot(snapshot(3, inFlightTasks=[lineage])).problems == ()
 
 
+@pytest.mark.parametrize(
+    ("rule", "wrong"),
+    [
+        ("L33", commit("c2")),
+        ("L34", {**commit(), "result": commit("c2")["result"]}),
+        ("L35", commit("c1", "other")),
+    ],
+    ids=["another id", "a result of another id", "another tool"],
+)
+def test_idea_03_a_commit_of_another_call_makes_the_snapshot_invalid(rule, wrong):
+    """A result is never given to a call it does not belong to."""
+    assert load_snapshot(changed(snapshot(), f"{CALL}.commit", commit())).problems == ()
+    with pytest.raises(Corrupt) as caught:
+        load_snapshot(changed(snapshot(), f"{CALL}.commit", wrong))
+    assert caught.value.code == "CHECKPOINT_INVALID"
+    assert caught.value.facts["rule"] in {rule, "L34"}
+
+
 PNG = {"type": "base64", "media_type": "image/png", "data": "aGk="}
 URL = {"type": "url", "media_type": "text/plain", "url": "https://example.org/a"}
 
@@ -337,6 +355,25 @@ REVISION = {
 
 def revised(number=1, **change):
     return with_queue(task(), version=2, planRevision=number, planRevisions=[REVISION | change])
+
+
+@pytest.mark.parametrize("numbers", [[2], [0], [1, 3], [2, 1], [1, 1], [1, 2, 2]])
+def test_idea_28_a_corrupt_revision_sequence_is_refused(numbers):
+    """Revisions are numbered 1, 2, 3, ... without a gap, and the queue holds the last number."""
+
+    def plan(versions):
+        kept = [REVISION | {"id": f"r{at}", "version": v} for at, v in enumerate(versions)]
+        tasks = (task(), task("t2", "pending"))
+        return with_queue(*tasks, version=2, planRevision=len(kept), planRevisions=kept)
+
+    whole = list(range(1, len(numbers) + 1))
+    assert ("REVISION_NUMBER_WRONG", "error") not in codes(plan(whole))
+    with pytest.raises(Corrupt):
+        load_snapshot(plan(numbers))
+    short = plan(whole)
+    short["queue"]["planRevision"] += 1
+    with pytest.raises(Corrupt):
+        load_snapshot(short)
 
 
 AGENT_RESULT = {

@@ -277,7 +277,7 @@ def every_act(store: FileStore) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["zero", "nul", "half", "null", "array"])
-def test_s13_a_damaged_file_is_named_and_left_alone(path: Path, name: str) -> None:
+def test_idea_42_s13_a_damaged_file_is_named_and_left_alone(path: Path, name: str) -> None:
     data = copy_case("s13", f"{name}.json", path)
     store = open_store(path)
     for act in every_act(store):
@@ -400,7 +400,7 @@ def test_there_are_golden_files() -> None:
     assert len(GOLDEN) > 40
 
 
-def test_twenty_five_threads_survive_a_reload(path: Path) -> None:
+def test_idea_42_twenty_five_threads_survive_a_reload(path: Path) -> None:
     store = open_store(path)
     with ThreadPoolExecutor(25) as pool:
         list(pool.map(lambda n: store.set(f"k{n}", str(n)), range(25)))

@@ -275,7 +275,7 @@ def test_w39_a_decision_whose_answer_was_lost_can_be_repeated() -> None:
         ledger.decide(asked["id"], asked["requestHash"], "reject", NINE)
 
 
-def test_one_of_two_racing_decisions_wins(store: InMemoryStore) -> None:
+def test_idea_35_one_of_two_racing_decisions_wins(store: InMemoryStore) -> None:
     asked = request()
     gate = threading.Barrier(2)
 

@@ -147,7 +147,9 @@ def _structure(queue: Any) -> Any:
 SECRETS = ("hunter2", KEY, "AKIAFAKEFAKEFAKEFAKE")
 
 
-def test_a_secret_in_every_content_field_is_gone(store: RedactingStore) -> None:
+def test_idea_05_a_secret_in_every_content_field_is_gone_and_it_loads(
+    store: RedactingStore,
+) -> None:
     text = (GOLDEN / "a2_all_phases" / "checkpoint.json").read_text("utf-8")
     for entry in FileStore(GOLDEN / "a2_all_phases" / "checkpoint.json", clock=Ticking()).list():
         if entry.key.startswith("__oma_checkpoint__/"):

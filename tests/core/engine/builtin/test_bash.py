@@ -145,7 +145,7 @@ async def test_endless_output_ends_the_command(box, tmp_path):
 # --- what a command sees -------------------------------------------------------------------------
 
 
-async def test_idea60_no_secret_of_ours_is_in_its_environment(box, monkeypatch):
+async def test_idea_60_no_secret_of_ours_is_in_its_environment(box, monkeypatch):
     ours = {"OPENAI_API_KEY": "sk-1", "DATABASE_URL": "postgres://u:p@h", "BASH_ENV": "/x"}
     for name, value in ours.items():
         monkeypatch.setenv(name, value)
@@ -184,7 +184,7 @@ def test_windows_names_have_no_case():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sessions are POSIX")
 @pytest.mark.parametrize("how", ["end", "timeout", "abort", "cancel"])
-async def test_idea60_every_child_dies(box, how):
+async def test_idea_60_every_child_dies(box, how):
     wait = "" if how == "end" else "wait"
     arguments = {"command": FAMILY + wait, "timeout": 60_000}
     if how == "timeout":

@@ -35,7 +35,7 @@ EVERY_TOOL = pytest.mark.parametrize(("tool", "more"), CALLS, ids=[name for name
 
 
 @EVERY_TOOL
-async def test_idea59_outside_relative_and_escaping_paths_are_refused(box, tool, more):
+async def test_idea_59_outside_relative_and_escaping_paths_are_refused(box, tool, more):
     (box.root / "link").symlink_to(box.outside)
     (box.root / "file").symlink_to(box.outside / "secret.txt")
     (box.root / "new").symlink_to(box.outside / "new.txt")
@@ -82,7 +82,7 @@ async def test_a_root_that_is_a_link_is_the_folder_it_leads_to(tmp_path):
 
 
 @EVERY_TOOL
-async def test_idea59_only_file_write_makes_the_workspace(tmp_path, tool, more):
+async def test_idea_59_only_file_write_makes_the_workspace(tmp_path, tool, more):
     world = ToolWorld(tmp_path / "not" / "yet")
     path = world.path("a.txt")
     if tool == "file_write":

@@ -157,7 +157,7 @@ async def test_a_write_that_fails_leaves_the_old_file(box, monkeypatch, step):
 
 
 @pytest.mark.parametrize("new", ["$&", "$$", "$1", r"\1", r"\g<0>", r"\n", "%s{}", "x\\"])
-async def test_dev25_the_replacement_is_literal(box, new):
+async def test_dev_25_the_replacement_is_literal(box, new):
     path = put(box, "f", "one two three")
     told = await box.text("file_edit", path=path, old_string="two", new_string=new)
     assert told == f'Edited "{path}" in 1 place.'
@@ -165,7 +165,7 @@ async def test_dev25_the_replacement_is_literal(box, new):
 
 
 @pytest.mark.parametrize("old", [".", "a.c", "(", "[x]", "^a", "*", "a|b", "\\d", "$", " "])
-async def test_dev25_the_old_text_is_literal(box, old):
+async def test_dev_25_the_old_text_is_literal(box, old):
     path = put(box, "f", f"<{old}> abc 7")
     if old == " ":
         assert await box.refused("file_edit", path=path, old_string=old, new_string="X")

@@ -46,7 +46,7 @@ async def test_an_invalid_expression_is_refused_before_anything_starts(box):
         assert await box.refused("grep", pattern=pattern) == "PATTERN_INVALID"
 
 
-def test_dev26_the_limit_counts_all_files_together(box):
+def test_dev_26_the_limit_counts_all_files_together(box):
     for n in range(5):
         put(box, f"{n}.txt", "hit\n" * 3)
     assert found(box, "hit", max_results=4) == (

@@ -177,7 +177,7 @@ async def test_all_six_in_one_run(tmp_path):
     assert [id_ for id_, is_error in sorted(ends.items()) if is_error] == ["6", "7"]
 
 
-async def test_idea46_what_is_not_granted_is_an_error_and_not_a_run(tmp_path):
+async def test_idea_46_what_is_not_granted_is_an_error_and_not_a_run(tmp_path):
     turns = [
         {
             "text": "",

@@ -77,7 +77,7 @@ def test_only_calls_means_null_content_and_nothing_means_nothing():
     assert sent(assistant({"type": "reasoning", "text": "hm"}), assistant()) == []
 
 
-def test_tool_results_come_before_the_rest_of_their_message():
+def test_idea_56_tool_results_come_before_the_rest_of_their_message():
     messages = sent(
         user(text("note"), result("c1", "one"), result("c2", "two", is_error=True), text("more"))
     )

@@ -220,7 +220,7 @@ def test_a_call_that_lost_its_arguments_at_the_limit_does_not_run():
     assert reply.stop_reason == "max_tokens"
 
 
-def test_a_call_that_is_no_function_is_refused():
+def test_idea_56_a_call_that_is_no_function_is_refused():
     with pytest.raises(Refused) as caught:
         stream(call("", id="x", name="f", type="custom"))
     assert caught.value.code == "UNSUPPORTED_TOOL_CALL"
@@ -284,6 +284,15 @@ def test_only_the_first_choice_counts():
 )
 def test_stop_reasons(reason, stop):
     assert stream({"content": "a"}, finish=reason).stop_reason == stop
+
+
+@pytest.mark.parametrize("choices", [{"choices": []}, {"choices": None}, {}])
+def test_idea_56_a_last_chunk_with_nothing_but_usage_is_kept(choices):
+    text = {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}
+    last = {**choices, "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+    reply = run(sse(text, last))[0].reply()
+    assert reply.usage == {"input_tokens": 7, "output_tokens": 3}
+    assert (reply.content, reply.stop_reason) == ([{"type": "text", "text": "a"}], "end_turn")
 
 
 def test_growing_usage_is_not_added_up():
