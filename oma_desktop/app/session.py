@@ -19,6 +19,8 @@ from oma_desktop.app.planning import Planning
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.sentences import describe
+from oma_desktop.base.sentences.recovery import TOLD as RECOVERY_TOLD
+from oma_desktop.base.sentences.recovery import with_cause
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import StopReason
@@ -265,6 +267,9 @@ class Session:
             self._feed.notice.emit(Notice("error", "CHECKPOINT_SAVE_FAILED", {"error": reason}))
         elif event.type == "warning" and kind == "TRUST_NOT_KEPT":
             self._feed.notice.emit(Notice("warning", "TRUST_NOT_KEPT", dict(event.data)))
+        elif event.type in {"warning", "error"} and kind in RECOVERY_TOLD:
+            notice = Notice("warning", RECOVERY_TOLD[kind], with_cause(event.data))
+            self._feed.notice.emit(notice)
 
     # ------------------------------------------------------------------ decisions
 

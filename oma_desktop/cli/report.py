@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, cast
 from unicodedata import east_asian_width
 
 from oma_desktop.base.sentences import catalogue
+from oma_desktop.base.sentences.recovery import TOLD, with_cause
 from oma_desktop.base.text import N_, tr
 from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.engine.attempt_run import RUN_END_NOT_SAVED
@@ -39,8 +39,7 @@ _TASK_WORDS: Final = {
 
 _SPOKEN: Final = {
     "APPROVAL_STALE_DECISION": "APPROVED_CALL_STALE",
-    "recovery_policy_failed": "RECOVERY_POLICY_FAILED",
-    "recovery_approval_failed": "RECOVERY_APPROVAL_FAILED",
+    **TOLD,
 }
 """Codes whose sentence is for whoever decides; a run that meets them says something else."""
 
@@ -174,14 +173,6 @@ class Progress:
             case "warning" | "error":
                 found = str(event.data.get("code") or event.data.get("kind"))
                 code = _SPOKEN.get(found, found)
-                return sentence_of(code, _with_cause(event.data)) if code in catalogue() else ""
+                return sentence_of(code, with_cause(event.data)) if code in catalogue() else ""
             case _:
                 return ""
-
-
-def _with_cause(facts: Mapping[str, object]) -> Mapping[str, object]:
-    """Say in words why something was refused, where the engine names the rule that was broken."""
-    cause = str(facts.get("problem"))
-    if cause not in catalogue():
-        return facts
-    return {**facts, "error": sentence_of(cause, facts).rstrip(".。")}

@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from oma_desktop.base.sentences import catalogue, describe
 from oma_desktop.base.text import N_, Sentence
+
+TOLD: Final = {
+    "RECOVERY_REVISION_LIMIT": "RECOVERY_REVISION_LIMIT",
+    "RECOVERY_ADDED_TASK_LIMIT": "RECOVERY_ADDED_TASK_LIMIT",
+    "RECOVERY_PATCH_REPEATED": "RECOVERY_PATCH_REPEATED",
+    "RECOVERY_PATCH_INELIGIBLE": "RECOVERY_PATCH_INELIGIBLE",
+    "RECOVERY_PATCH_INVALID": "RECOVERY_PATCH_INVALID",
+    "RECOVERY_DEPENDENTS_LEFT": "RECOVERY_DEPENDENTS_LEFT",
+    "RECOVERED_TASK_SUCCEEDED": "RECOVERED_TASK_SUCCEEDED",
+    "PLAN_REVISION_NOT_DURABLE": "PLAN_REVISION_NOT_DURABLE",
+    "recovery_policy_failed": "RECOVERY_POLICY_FAILED",
+    "recovery_approval_failed": "RECOVERY_APPROVAL_FAILED",
+}
+"""Codes and kinds of events a person is told of, and the sentence of each."""
+
+
+def with_cause(facts: Mapping[str, object]) -> dict[str, object]:
+    """Say in words why something was refused, where the engine names the rule that was broken."""
+    cause = str(facts.get("problem"))
+    if cause not in catalogue():
+        return dict(facts)
+    return {**facts, "error": describe(cause, facts).title.rstrip(".。")}
+
 
 _NOTHING_RAN: Final = N_("Nothing was run and nothing was saved.")
 _AS_BEFORE: Final = N_("The plan was left exactly as it was, and the run went on with it.")
