@@ -97,6 +97,10 @@ class RunState:
         self.entries.pop(task_id, None)
         self.unsure = {pair for pair in self.unsure if pair[0] != task_id}
 
+    def try_number(self, task_id: str) -> int:
+        """Which try of the task is on, or comes next; from 1, over all attempts."""
+        return self.retries.get(task_id, 0) + 1
+
     def open_calls(self, task_id: str, *, waiting: bool = True) -> set[tuple[str, str]]:
         """Calls of a task without a result; without `waiting` only those that need no decision."""
         entry = self.entries.get(task_id)
