@@ -14,7 +14,7 @@ _JS_WHITESPACE: Final = (
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 _HALF: Final = re.compile("[\ud800-\udfff]")
-_AT_ONCE: Final = 1 << 18
+_AT_ONCE: Final = 1 << 16
 
 
 def js_number(number: float) -> str:
