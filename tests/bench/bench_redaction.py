@@ -67,9 +67,11 @@ def watched(work: Callable[[], object]) -> tuple[float, float]:
     with ThreadPoolExecutor(1) as pool:
         watching = pool.submit(watch)
         started = time.perf_counter()
-        work()
-        took = time.perf_counter() - started
-        stop.set()
+        try:
+            work()
+        finally:
+            took = time.perf_counter() - started
+            stop.set()
         watching.result()
     return took, longest
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 import tracemalloc
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -263,3 +265,30 @@ def test_a_masked_save_searches_only_what_is_new():
         searched.clear()
     assert sizes[0] > 400_000, "the first save searches everything"
     assert sizes[2] < 30_000, "the next ones the one message that is new"
+
+
+def test_no_single_call_of_a_first_masked_save_holds_the_interpreter():
+    """Product.md 3.3: 8 ms a call at most, here with room for shared machines."""
+    run = big_run(tasks=60, done=50, megabytes=4)
+    plant_secrets(run.state)
+    words = "the agent wrote its token = 3; 中文 password=hunter2, done\n"
+    run.state.completed["t1"] = {**run.state.completed["t1"], "result": words * 20_000}
+    worst, begun = [0.0, ""], []
+
+    def watch(_frame, event, called):
+        if event == "c_call":
+            begun.append(time.thread_time())
+        elif event in {"c_return", "c_exception"} and begun:
+            took = time.thread_time() - begun.pop()
+            if took > worst[0] and called.__name__ not in {"any", "extend"}:  # these call Python
+                worst[:] = took, called.__name__
+
+    encoder = SnapshotEncoder(mask=ValueRedactor().part_by_part())
+    moment = capture(run.state, now=AT, memory=None)
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        encoder.encode(moment)
+    finally:
+        sys.setprofile(before)
+    assert worst[0] < 0.008 * 3, worst
