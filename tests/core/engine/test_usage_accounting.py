@@ -12,6 +12,7 @@ from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.llm.base import ModelReply
 from oma_desktop.model.result import add_usage, no_usage
 from tests.core.engine.run_world import spec
+from tests.core.engine.test_cost import priced
 from tests.core.engine.test_delegation import ask, team, turn
 
 LOOK = {"look": {"schema": {}, "results": {"*": {"data": "seen"}}}}
@@ -74,7 +75,7 @@ def world_of(plan, expert_ends):
         spec(f"t{index}", assignee=f"a{index}", max_retries=retries, retry_delay_ms=20)
         for index, (_, retries) in enumerate(plan)
     ]
-    return world, specs
+    return priced(world), specs
 
 
 class Spent:
@@ -93,14 +94,23 @@ class Spent:
             yield event
 
 
+def check(result, spent, saved):
+    """Result, file and what models gave agree; the prices are 10 and 100 a million."""
+    assert result.total_usage == spent.usage
+    assert {k: saved[k] for k in spent.usage} == spent.usage
+    cost = (spent.usage["input_tokens"] * 10 + spent.usage["output_tokens"] * 100) / 1e6
+    assert result.total_cost == pytest.approx(cost)
+    assert saved.get("cost", 0) == pytest.approx(cost)
+
+
 def watch(world):
     """Check at every save that the saved total never falls."""
     seen = [no_usage()]
 
     def on_save(document):
         now = document["omaDesktop"]["usage"]
-        for key in seen[0]:
-            assert now[key] >= seen[0][key], "the total fell"
+        for key in (*no_usage(), "cost"):
+            assert now[key] >= seen[0].get(key, 0), "the total fell"
         seen[0] = now
 
     world.store.on_save = on_save
@@ -129,13 +139,13 @@ async def test_dev_10_the_total_is_what_models_gave_over_any_stops_and_restores(
     world.bus.subscribe(maybe_stop)
     reasons[:] = stop_at[:1]
     result = await world.run(*specs, real_runner=True)
-    assert result.total_usage == spent.usage == seen[0]
+    check(result, spent, seen[0])
     for at in [*stop_at[1:], None]:
         if result.status.code not in {"cancelled", "suspended"}:
             break
         count, reasons[:] = 0, ([at] if at else [])
         result = await world.restore(real_runner=True)
-        assert result.total_usage == spent.usage == seen[0]
+        check(result, spent, seen[0])
     assert result.status.code in {"ok", "error"}
 
 
@@ -151,6 +161,8 @@ async def test_p_12_after_a_crash_the_total_goes_on_from_the_saved_one(plan, at,
     spent = Spent(other)
     result = await other.restore(real_runner=True)
     assert result.total_usage == add_usage(saved, spent.usage)
+    more = (spent.usage["input_tokens"] * 10 + spent.usage["output_tokens"] * 100) / 1e6
+    assert result.total_cost == pytest.approx(saved["cost"] + more)
 
 
 @pytest.mark.parametrize("checkpoint", [True, None])
