@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import cache
 from typing import Final, TypeAlias, TypeVar
 
 from opentelemetry import context as otel_context
@@ -38,6 +39,12 @@ Value: TypeAlias = str | int | float | bool
 
 _LIBRARY: Final = "oma_desktop"
 _root: ContextVar[Context | None] = ContextVar("oma_root_span", default=None)
+
+
+@cache
+def get_tracer() -> trace.Tracer:
+    """Our tracer; it follows a provider the host sets later."""
+    return trace.get_tracer(_LIBRARY)
 
 
 class Recorded:
@@ -128,7 +135,7 @@ def _open(
     facts: Mapping[str, Value | None],
 ) -> Iterator[Recorded]:
     def begin() -> Span:
-        tracer = trace.get_tracer(_LIBRARY)
+        tracer = get_tracer()
         about = {"oma.kind": kind, **_named(facts)}
         return tracer.start_span(name, context=parent, links=links, attributes=about)
 

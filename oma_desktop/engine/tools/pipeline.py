@@ -31,7 +31,7 @@ from oma_desktop.engine.tools.registry import (
     ToolRegistry,
     ToolSpec,
 )
-from oma_desktop.engine.tools.schema import ArgumentSchema, Checked, copy_json
+from oma_desktop.engine.tools.schema import Checked, copy_json
 from oma_desktop.model.checkpoint import PendingToolCall, ToolCommit
 from oma_desktop.model.errors import ApprovalError, OmaError
 from oma_desktop.model.json_value import JsonObject
@@ -116,7 +116,6 @@ class ToolPipeline:
         self._bus = bus
         self._race = Race(supervisor=supervisor, clock=clock)
         self._slots = asyncio.Semaphore(max(1, max_parallel))
-        self._schemas: dict[str, ArgumentSchema] = {}
 
     async def execute(self, pending: PendingToolCall, *, occurrence: int) -> CallEnd:
         """Bring one call to its end. `occurrence` counts calls with this id so far (case s04).
@@ -160,19 +159,13 @@ class ToolPipeline:
         """Return the input as the tool will get it, or why it gets none."""
         if not tool.validated:
             return Checked(input_)
-        checked = self._schema(tool).check(input_)
+        checked = self._tools.schema_of(tool).check(input_)
         if checked.issues or tool.problems is None:
             return checked
         try:
             return Checked(checked.value, tool.problems(results.as_object(checked.value)))
         except Exception as error:  # noqa: BLE001 - the boundary around tools
             return Checked(checked.value, (_error_text(tool.name, error),))
-
-    def _schema(self, tool: ToolSpec) -> ArgumentSchema:
-        schema = self._schemas.get(tool.name)
-        if schema is None:
-            schema = self._schemas[tool.name] = ArgumentSchema(tool.input_schema)
-        return schema
 
     def _question(self, tool: ToolSpec, call: ToolUseBlock, input_: JsonObject) -> GateCall:
         return GateCall(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.tools.schema import ArgumentSchema
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.message import TokenUsage, ToolDefinition, ToolResultPart
@@ -98,6 +99,7 @@ class ToolRegistry:
 
     def __init__(self, tools: Iterable[ToolSpec] = ()) -> None:
         self._tools: dict[str, ToolSpec] = {}
+        self._schemas: dict[str, ArgumentSchema] = {}
         for tool in tools:
             self.register(tool)
 
@@ -110,6 +112,13 @@ class ToolRegistry:
     def get(self, name: str) -> ToolSpec | None:
         """Return the tool, or None."""
         return self._tools.get(name)
+
+    def schema_of(self, tool: ToolSpec) -> ArgumentSchema:
+        """Return what checks a tool's arguments: made once, it costs far more than a check."""
+        schema = self._schemas.get(tool.name)
+        if schema is None:
+            schema = self._schemas[tool.name] = ArgumentSchema(tool.input_schema)
+        return schema
 
     @property
     def names(self) -> list[str]:

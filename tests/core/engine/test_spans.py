@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
-from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from oma_desktop.engine import spans as spans_module
 from oma_desktop.engine.spans import span
 from tests.core.engine.run_world import RunWorld, bad, ok, spec
 
@@ -19,12 +19,12 @@ def provider(processor):
     """A tracer provider that only this test sees; the global one is set once per process."""
     made = TracerProvider()
     made.add_span_processor(processor)
-    before = trace.get_tracer
-    trace.get_tracer = lambda name, *_, **__: made.get_tracer(name)
+    before = spans_module.get_tracer
+    spans_module.get_tracer = lambda: made.get_tracer("test")
     try:
         yield made
     finally:
-        trace.get_tracer = before
+        spans_module.get_tracer = before
         made.shutdown()
 
 
