@@ -16,16 +16,13 @@ from oma_desktop.app.embedded import EmbeddedRuns
 from oma_desktop.app.outcomes import notice_of
 from oma_desktop.app.pictures import Pictures
 from oma_desktop.app.planning import Planning
+from oma_desktop.app.telling import Telling
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
-from oma_desktop.base.sentences import describe
-from oma_desktop.base.sentences.recovery import TOLD as RECOVERY_TOLD
-from oma_desktop.base.sentences.recovery import with_cause
 from oma_desktop.base.supervisor import Supervisor
-from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.consent import AskTrust, Consent
-from oma_desktop.engine.launch import Launcher, declared_effects
+from oma_desktop.engine.launch import Launcher, Prepared, declared_effects
 from oma_desktop.engine.sample import (
     EFFECTS_FILE,
     RUN_ID,
@@ -35,6 +32,7 @@ from oma_desktop.engine.sample import (
 )
 from oma_desktop.model.approval import ApprovalDecision, Reviewer
 from oma_desktop.model.errors import AlreadyDecided, ApprovalError, InvalidInput, OmaError
+from oma_desktop.model.result import TeamRunResult
 from oma_desktop.model.view import OwnerKind, RunRef, StoreView
 from oma_desktop.monitor.facade import Monitor
 from oma_desktop.store.access import deciding
@@ -183,13 +181,13 @@ class Session:
     # ------------------------------------------------------------------ runs
 
     async def _start(self, origin: Origin) -> None:
-        bus = self._bus()
-        prepared = await self._launcher.new_run(origin, bus=bus)
+        telling = Telling(self._feed)
+        prepared = await self._launcher.new_run(origin, bus=telling.bus)
         path = prepared.store_path
         self._watch(str(path))
         ref = RunRef(store_id(path), prepared.key)
-        with self._planning.following(bus, ref, prepared.run_id or ""):
-            notice = notice_of(await self._runs.play(prepared, bus))
+        with self._planning.following(telling.bus, ref, prepared.run_id or ""):
+            notice = notice_of(await self._play(prepared, telling))
         if notice is not None:
             self._feed.notice.emit(notice)
             if isinstance(path, Path) and not await self._lanes.work(path.is_file):
@@ -214,7 +212,8 @@ class Session:
         place, origin = await self._lanes.work(unpack_sample, folder)
         store = place / STORE_FILE
         self._watch(str(store))
-        bus = self._bus()
+        telling = Telling(self._feed)
+        bus = telling.bus
         effects = place / EFFECTS_FILE
         if await self._lanes.work(store.is_file):
             prepared = await self._launcher.saved_run(origin, bus=bus, store=store, effects=effects)
@@ -222,7 +221,7 @@ class Session:
             prepared = await self._launcher.new_run(
                 origin, bus=bus, store=store, run_id=RUN_ID, effects=effects
             )
-        await self._runs.play(prepared, bus)
+        await self._play(prepared, telling)
 
     async def _resume(self, intent: ResumeIntent) -> None:
         store = parse_address(intent.run.store)
@@ -232,17 +231,17 @@ class Session:
             if chosen is None:
                 return
             origin = chosen
-        bus = self._bus()
+        telling = Telling(self._feed)
         prepared = await self._launcher.saved_run(
             origin,
-            bus=bus,
+            bus=telling.bus,
             store=store,
             key=intent.run.key,
             retry_failed=intent.retry_failed,
             run_masked=frozenset(intent.run_again),
             effects=await self._lanes.work(effects_beside, store),
         )
-        await self._runs.play(prepared, bus)
+        await self._play(prepared, telling)
 
     async def _plan(self, run: RunRef) -> None:
         effects = await self._lanes.work(
@@ -251,25 +250,9 @@ class Session:
         plan = await self._monitor.resume_plan(run, effects=effects)
         self._feed.plan_ready.emit((run, plan))
 
-    def _bus(self) -> EventBus:
-        bus = EventBus()
-        bus.subscribe(self._on_event)
-        return bus
-
-    def _on_event(self, event: ProgressEvent) -> None:
-        kind = event.data.get("kind") or event.data.get("code")
-        if isinstance(kind, str) and kind == "LOCK_TAKEN_OVER":
-            self._feed.notice.emit(Notice("warning", kind, {**event.data}))
-        if event.type == "error" and kind == "checkpoint_save_failed":
-            code = event.data.get("code")
-            said = describe(code, event.data).title if isinstance(code, str) else ""
-            reason = said or str(event.data.get("error", ""))
-            self._feed.notice.emit(Notice("error", "CHECKPOINT_SAVE_FAILED", {"error": reason}))
-        elif event.type == "warning" and kind == "TRUST_NOT_KEPT":
-            self._feed.notice.emit(Notice("warning", "TRUST_NOT_KEPT", dict(event.data)))
-        elif event.type in {"warning", "error"} and kind in RECOVERY_TOLD:
-            notice = Notice("warning", RECOVERY_TOLD[kind], with_cause(event.data))
-            self._feed.notice.emit(notice)
+    async def _play(self, prepared: Prepared, telling: Telling) -> TeamRunResult:
+        telling.run = RunRef(store_id(prepared.store_path), prepared.key or "")
+        return await self._runs.play(prepared, telling.bus)
 
     # ------------------------------------------------------------------ decisions
 

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from oma_desktop.base.sentences import describe
-from oma_desktop.base.text import tr
+from oma_desktop.base.text import ntr, tr
 from oma_desktop.ui import icons
 from oma_desktop.ui.labels import Label
 from oma_desktop.ui.language import Retranslated
@@ -33,6 +33,13 @@ def notice_text(heard: Heard) -> str:
     """Return the whole sentence of a notice; a repeated one says how often."""
     sentence = describe(heard.notice.code, dict(heard.notice.facts))
     text = sentence.whole
+    if heard.more:
+        return ntr(
+            "{text} ({n} more like this: see Problems)",
+            "{text} ({n} more like this: see Problems)",
+            heard.more,
+            text=text,
+        )
     return tr("{text} ({n} times)", text=text, n=heard.times) if heard.times > 1 else text
 
 

@@ -20,12 +20,16 @@ from oma_desktop.viewmodel.live_tasks import Began, with_begun
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to tell the operator. `code` and `facts` go through `base.sentences`."""
+    """Something to tell the operator. `code` and `facts` go through `base.sentences`.
+
+    A quiet one opens no bar: it waits in Problems.
+    """
 
     level: str  # "info" | "warning" | "error"
     code: str
     facts: dict[str, object] = field(default_factory=dict)
     run: RunRef | None = None
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -19,18 +19,23 @@ _MAX_KEPT: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A notice and when it came; `number` names it. `times` counts equal ones in a row."""
+    """A notice and when it came; `number` names it. `times` counts equal ones.
+
+    `more` counts others of its kind about the same run that the bar stands for as well.
+    """
 
     number: int
     notice: Notice
     at: datetime
     times: int = 1
+    more: int = 0
 
 
 class NoticeBoard(QObject):
     """Keeps all notices of this session; the newest two that were not closed are shown.
 
-    The same notice again does not open a second bar: it counts up and comes back into sight.
+    The same notice again does not open a second bar: it counts up and comes back into sight. A run
+    has one bar per kind: the newest stands for all (ux.md C12).
     """
 
     changed = Signal()
@@ -51,7 +56,13 @@ class NoticeBoard(QObject):
     @property
     def shown(self) -> tuple[Heard, ...]:
         """The notices in sight, newest first."""
-        return tuple(h for h in reversed(self._heard) if h.number in self._open)[:MAX_SHOWN]
+        found: dict[Hashable, Heard] = {}
+        for heard in reversed(self._heard):
+            if heard.number in self._open:
+                first = found.get(_kind(heard))
+                stands = heard if first is None else replace(first, more=first.more + 1)
+                found[_kind(heard)] = stands
+        return tuple(found.values())[:MAX_SHOWN]
 
     @property
     def kept(self) -> tuple[Heard, ...]:
@@ -59,8 +70,9 @@ class NoticeBoard(QObject):
         return tuple(self._heard)
 
     def close(self, number: int) -> None:
-        """Take a notice out of sight; it stays in Problems."""
-        self._open.discard(number)
+        """Take a notice out of sight, and those it stands for; they stay in Problems."""
+        kind = next((_kind(h) for h in self._heard if h.number == number), None)
+        self._open -= {h.number for h in self._heard if _kind(h) == kind}
         self.changed.emit()
 
     def _take_back_offers(self) -> None:
@@ -84,9 +96,16 @@ class NoticeBoard(QObject):
             self._open.discard(same.number)
             times = same.times + 1
         self._heard.append(Heard(self._next, notice, self._now(), times))
-        self._open.add(self._next)
+        if not notice.quiet:
+            self._open.add(self._next)
         self._next += 1
         for old in self._heard[:-_MAX_KEPT]:
             self._open.discard(old.number)
         del self._heard[:-_MAX_KEPT]
         self.changed.emit()
+
+
+def _kind(heard: Heard) -> Hashable:
+    """What shares a bar: of one run the same kind; what is about no run has a bar of its own."""
+    notice = heard.notice
+    return heard.number if notice.run is None else (notice.code, notice.run)

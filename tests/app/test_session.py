@@ -267,23 +267,3 @@ async def test_a_run_prepared_while_the_window_closes_is_suspended(bench, tmp_pa
     await until(lambda: state_is(bench, RunState.SUSPENDED))
     assert only_run(bench).n_done == 0
     assert not effects(tmp_path)
-
-
-async def test_a_failed_save_is_told_as_a_sentence(bench):
-    facts = {"kind": "checkpoint_save_failed", "code": "STORE_NO_SPACE", "path": "/x/c.json"}
-    bench.session._bus().emit("error", data=facts)
-    assert [n.code for n in bench.notices] == ["CHECKPOINT_SAVE_FAILED"]
-    assert "the disk is full" in bench.notices[0].facts["error"]
-
-
-async def test_a_refused_repair_of_the_plan_is_told_with_its_reason(bench):
-    facts = {
-        "code": "RECOVERY_PATCH_INVALID",
-        "problem": "PATCH_CYCLE",
-        "cycle": "one -> two",
-        "error": "PATCH_CYCLE(...)",
-    }
-    bench.session._bus().emit("warning", task="t", data=facts)
-    bench.session._bus().emit("error", task="t", data={"kind": "recovery_policy_failed"})
-    assert [n.code for n in bench.notices] == ["RECOVERY_PATCH_INVALID", "RECOVERY_POLICY_FAILED"]
-    assert "wait for each other in a circle: one -> two" in bench.notices[0].facts["error"]

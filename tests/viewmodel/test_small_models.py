@@ -1,5 +1,6 @@
 """Ages, selection, notices, problems and the ledger."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -144,6 +145,27 @@ def test_the_same_notice_again_counts_instead_of_stacking():
     assert notices.shown == ()
     feed.notice.emit(notice(1))
     assert [h.times for h in notices.shown] == [4]
+
+
+def test_a_run_has_one_bar_per_kind_and_all_of_them_in_problems():
+    feed, notices = board()
+    model = ProblemRows(feed, notices)
+    for n in range(3):
+        feed.notice.emit(replace(notice(n), run=A))
+    feed.notice.emit(replace(notice(7), run=RunRef("/b.json", "k")))
+    assert [(h.notice.facts["n"], h.more) for h in notices.shown] == [(7, 0), (2, 2)]
+    assert model.rowCount() == 4
+    notices.close(notices.shown[1].number)
+    assert [h.notice.facts["n"] for h in notices.shown] == [7]
+    assert model.rowCount() == 4
+
+
+def test_a_quiet_notice_is_in_problems_only():
+    feed, notices = board()
+    model = ProblemRows(feed, notices)
+    feed.notice.emit(replace(notice(1), quiet=True))
+    assert notices.shown == ()
+    assert [r.code for r in model.rows()] == ["test.code"]
 
 
 def test_problems_of_files_runs_and_notices_errors_first():

@@ -47,4 +47,44 @@ SENTENCES = {
         N_("The picture could not be saved to {path}."),
         hint=N_("Choose a folder that can be written."),
     ),
+    "APPROVAL_ROW_NOT_SAVED": Sentence(
+        N_("A call in task “{task}” waits for a decision, but its request could not be written."),
+        N_("The call has not run and is saved as waiting; nobody can decide on it yet."),
+        N_("Make room or fix the folder's rights, then resume the run: it asks again."),
+    ),
+    "ANSWER_FAILED": Sentence(
+        N_("The tasks are done, but the closing answer could not be made ({error})."),
+        N_("All results of the tasks are saved and can be read there."),
+    ),
+    "RUN_TOKENS_USED_UP": Sentence(
+        N_("The run used {used} tokens; its budget is {budget}."),
+        N_("Finished tasks are saved; the rest was not started."),
+        N_("Raise maxTokenBudget if the work is worth more, then resume the run."),
+    ),
+    "GOAL_ROUTED_BY_WORDING": Sentence(
+        N_("The router gave no usable answer ({error}), so the wording of the goal decided."),
+        hint=N_("Look at the plan: it may be one task where a team was meant, or the other way."),
+    ),
+    "ASSIGNEE_REPLACED": Sentence(
+        N_("The plan gave “{title}” to “{assignee}”, who is not in the team."),
+        N_("It went to “{fallback}” instead."),
+    ),
+    "MEMORY_NOTE_NOT_SAVED": Sentence(
+        N_("The note of task “{task}” for other agents could not be kept ({error})."),
+        N_("Its result is saved; agents that look into shared memory miss it."),
+    ),
+    "MEMORY_NOTES_NOT_READ": Sentence(
+        N_("The notes of the team could not be read for the closing answer ({error})."),
+        N_("The answer was made from the results of the tasks alone."),
+    ),
+    "AGENT_REPEATS": Sentence(
+        N_("Agent “{agent}” repeats itself in task “{task}” ({repetitions} times the same)."),
+        hint=N_("If it goes on, stop the run and look at its last calls."),
+    ),
+    "TASK_GOES_TO_FALLBACK": Sentence(
+        N_("Task “{task}” failed with its model ({error}); {nextModel} takes over."),
+    ),
+    "TASK_TRIED_AGAIN": Sentence(
+        N_("Task “{task}” failed and is tried again ({error})."),
+    ),
 }
