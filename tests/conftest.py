@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.foreign import missing_foreign
 from tests.servers import PostgresServer, RedisServer, missing_servers, server_folder
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -29,24 +30,27 @@ if not HAS_QT:
 
 PACKAGES = {"redis": "redis-server", "postgresql": "postgresql"}
 MISSING = missing_servers()
+MISSING_FOREIGN = missing_foreign()
 
 
 def pytest_report_header():
     """Say what is not tested here."""
-    if MISSING:
-        return f"not installed, tests that need it are deselected: {', '.join(MISSING)}"
+    if missing := [*MISSING, *MISSING_FOREIGN]:
+        return f"not installed, tests that need it are deselected: {', '.join(missing)}"
     return None
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Deselect tests of servers that are not installed; in CI their absence is a failure."""
     absent = [
         i for i in items for m in i.iter_markers("database") if PACKAGES[m.args[0]] in MISSING
     ]
+    absent += [i for i in items for m in i.iter_markers("foreign") if m.args[0] in MISSING_FOREIGN]
     if not absent:
         return
     if os.environ.get("CI") == "true":
-        raise pytest.UsageError(f"tests of databases need: {', '.join(MISSING)}")
+        raise pytest.UsageError(f"tests need: {', '.join([*MISSING, *MISSING_FOREIGN])}")
     gone = set(absent)
     config.hook.pytest_deselected(items=[i for i in items if i in gone])
     items[:] = [i for i in items if i not in gone]

@@ -54,11 +54,12 @@ def build_request(request: ModelRequest, *, provider: str = PROTOCOL) -> JsonObj
     body["model"] = request.model
     if request.system_prompt:
         body["system"] = request.system_prompt
-    body["messages"] = cast("JsonValue", list(_messages(request, provider)))
+    messages = list(_messages(request, provider))
+    body["messages"] = cast("JsonValue", messages)
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
     thinking = _thinking(request.thinking, body["max_tokens"])
-    if thinking is not None:
+    if thinking is not None and _began_with_thinking(messages):
         body["thinking"] = thinking
     body["stream"] = True
     return body
@@ -83,6 +84,22 @@ def _thinking(wish: JsonObject | None, max_tokens: JsonValue) -> JsonObject | No
             retryable=False,
         )
     return {"type": "enabled", "budget_tokens": budget}
+
+
+def _began_with_thinking(messages: list[JsonObject]) -> bool:
+    """Say whether thinking may be asked for: not inside a round of calls that began without it.
+
+    The service refuses such a round. One begins without thinking where its reasoning came from
+    another service, or from none, before a restore or a change of models.
+    """
+    first: JsonObject | None = None
+    for message in reversed(messages):
+        blocks = cast("list[JsonObject]", message["content"])
+        if message["role"] == "assistant":
+            first = blocks[0]
+        elif not any(block["type"] == "tool_result" for block in blocks):
+            break
+    return first is None or first["type"] in {"thinking", "redacted_thinking"}
 
 
 def _tool(tool: ToolDefinition) -> JsonValue:

@@ -186,3 +186,29 @@ def test_addresses_stay_addresses_and_empty_text_is_left_out() -> None:
 def test_s17_no_lone_surrogate_is_ever_sent() -> None:
     sent = encode_request(ModelRequest("m", [said("a\ud83d b \ud83d\ude00")]))
     assert json.loads(sent.decode("utf-8"))["messages"][0]["content"][0]["text"] == "a\ufffd b 😀"
+
+
+THOUGHT = {"type": "reasoning", "text": "hm", "signature": "c2ln", "provenance": "anthropic"}
+CALL = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
+WISH = {"enabled": True, "budgetTokens": 1024}
+
+
+def spoken(*blocks):
+    return {"role": "assistant", "content": list(blocks)}
+
+
+@pytest.mark.parametrize(
+    ("history", "asked"),
+    [
+        ([], True),
+        ([spoken(THOUGHT, CALL), results(result("ok"))], True),
+        ([spoken(THOUGHT, CALL), results(result("ok")), spoken(CALL), results(result("ok"))], True),
+        ([spoken(CALL), results(result("ok"))], False),
+        ([spoken({**THOUGHT, "provenance": "deepseek"}, CALL), results(result("ok"))], False),
+        ([spoken(CALL), results(result("ok")), said("done", "assistant"), said("next")], True),
+    ],
+)
+def test_thinking_is_not_asked_for_in_a_round_of_calls_that_began_without(history, asked) -> None:
+    """As after a restore on another service: the request would be refused for ever."""
+    sent = body(said("hi"), *history, thinking=WISH)
+    assert ("thinking" in sent) is asked
