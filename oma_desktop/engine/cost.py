@@ -8,14 +8,17 @@ told by the warning USAGE_UNKNOWN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from oma_desktop.engine.llm.presets import SCRIPTED
 from oma_desktop.engine.tools.race import guarded_call
+from oma_desktop.model.context_options import Summarize
 from oma_desktop.model.errors import EngineError, InvalidInput
 from oma_desktop.model.message import TokenUsage
 from oma_desktop.model.prices import Price, price_of
+from oma_desktop.model.team import AgentConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,17 @@ def estimate_from(prices: Mapping[str, Price]) -> EstimateCost:
         return price.of(use.usage)
 
     return estimate
+
+
+def models_of(agents: Iterable[AgentConfig]) -> Iterator[tuple[str, str, str]]:
+    """(agent, provider, model) of all that agents ask themselves, their summaries included."""
+    for agent in agents:
+        if agent.backend is not None:
+            continue
+        provider = agent.provider or ""
+        yield agent.name, provider, agent.model or SCRIPTED
+        if isinstance(agent.context_strategy, Summarize) and agent.context_strategy.summary_model:
+            yield agent.name, provider, agent.context_strategy.summary_model
 
 
 def check_prices(prices: Mapping[str, Price], uses: Iterable[tuple[str, str, str]]) -> None:

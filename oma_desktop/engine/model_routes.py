@@ -8,6 +8,7 @@ from typing import Final, cast
 from oma_desktop.engine.agent_defaults import thinking_fields
 from oma_desktop.engine.llm.presets import DEFAULT_PROVIDER
 from oma_desktop.model.checkpoint import TaskSnapshot
+from oma_desktop.model.context_options import Summarize
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.model_routing import ModelRouting, Phase, RouteFacts, RouteTarget
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions
@@ -77,7 +78,13 @@ def routed(agent: AgentConfig, target: RouteTarget, options: OrchestratorOptions
     }
     if agent.thinking is not None and not same:
         changes["extra_body"] = _extra_body(agent, provider)
-    return agent.model_copy(update=changes)
+    copy = agent.model_copy(update=changes)
+    strategy = agent.context_strategy
+    if same or not isinstance(strategy, Summarize):
+        return copy
+    # a summary model is one of the agent's own provider
+    own = strategy.model_copy(update={"summary_model": None})
+    return copy.model_copy(update={"context_strategy": own})
 
 
 def _extra_body(agent: AgentConfig, provider: str) -> JsonObject:

@@ -22,12 +22,12 @@ from oma_desktop.engine.backends.external import ExternalAgents
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.coordination.coordinator import coordinator_agent
-from oma_desktop.engine.cost import check_prices
+from oma_desktop.engine.cost import check_prices, models_of
 from oma_desktop.engine.documents import plan_of
 from oma_desktop.engine.endpoints import Endpoint, Endpoints
 from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.llm.keys import StoredKey, stored_key
-from oma_desktop.engine.llm.presets import PRESETS, SCRIPTED
+from oma_desktop.engine.llm.presets import PRESETS
 from oma_desktop.engine.llm.retry_policy import RetryNotice
 from oma_desktop.engine.model_routes import OF_AGENTS, OF_COORDINATOR, every_way
 from oma_desktop.engine.named_tools import check_named_tools
@@ -206,7 +206,8 @@ def _wired(
     if run_file.goal is not None:
         ways += every_way(coordinator, options, of=OF_COORDINATOR)
     endpoints = list(dict.fromkeys([*endpoints, *map(models.resolve, ways)]))
-    check_prices(options.prices, [(e.agent, e.provider, e.model) for e in endpoints])
+    uses = [(e.agent, e.provider, e.model) for e in endpoints]
+    check_prices(options.prices, [*uses, *models_of(config.agents)])
     outside.join(registry, may_import=world.may_import)
     team = Team(
         config=config,
@@ -262,8 +263,7 @@ def _scripted(
         )
     given = run_file.orchestrator.model_fields_set
     options = _options(run_file) if given else script.orchestrator
-    uses = [(a.name, a.provider or "", a.model or SCRIPTED) for a in team.config.agents]
-    check_prices(options.prices, uses)
+    check_prices(options.prices, models_of(team.config.agents))
     return Wiring(
         replace(team, max_parallel_tool_calls=options.max_parallel_tool_calls),
         options,

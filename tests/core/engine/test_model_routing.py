@@ -8,6 +8,7 @@ import pytest
 
 from oma_desktop.engine.model_routes import every_way, routed
 from oma_desktop.engine.tools.gate import Gates
+from oma_desktop.model.context_options import Summarize
 from oma_desktop.model.errors import PlanRejected
 from oma_desktop.model.model_routing import ModelRouting, RouteFacts, RouteTarget
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions, TaskRequires
@@ -136,6 +137,15 @@ def test_what_thinking_is_called_depends_on_the_provider():
         "reasoning_effort": "low",
         "thinking": {"type": "enabled"},
     }
+
+
+def test_a_summary_model_stays_with_its_provider():
+    strategy = Summarize(type="summarize", max_tokens=9000, summary_model="s")
+    agent = AGENT.model_copy(update={"context_strategy": strategy})
+    same = routed(agent, RouteTarget(model="n"), OPTIONS)
+    other = routed(agent, RouteTarget(model="n", provider="y"), OPTIONS)
+    assert same.context_strategy.summary_model == "s"
+    assert other.context_strategy.summary_model is None
 
 
 def test_every_model_an_agent_may_be_sent_to_is_known_before():

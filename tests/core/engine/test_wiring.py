@@ -388,3 +388,11 @@ def test_routed_models_are_resolved_before_anything_runs_and_need_their_keys(tmp
     routing["rules"][0]["route"]["fallback"] = [{"model": "p", "provider": "deepseek"}]
     run = run_file({"a": LOCAL}, orchestrator={"modelRouting": routing})
     assert refused(run, tmp_path, world()).code == "LLM_KEY_MISSING"
+
+
+def test_the_model_of_summaries_needs_a_price_too(tmp_path):
+    strategy = {"type": "summarize", "maxTokens": 9000, "summaryModel": "other"}
+    prices = {"m": {"input": 1, "output": 1}}
+    run = run_file({"a": {**LOCAL, "contextStrategy": strategy}}, orchestrator={"prices": prices})
+    error = refused(run, tmp_path, world())
+    assert (error.code, error.facts["model"]) == ("COST_PRICE_MISSING", "other")
