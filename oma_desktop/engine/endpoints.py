@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.engine.egress import judge
 from oma_desktop.engine.llm.anthropic import AnthropicAdapter
+from oma_desktop.engine.llm.azure import DEFAULT_VERSION, AzureChatAdapter
 from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.llm.keys import StoredKey, find_key
 from oma_desktop.engine.llm.openai import OpenAIChatAdapter
@@ -22,7 +23,7 @@ from oma_desktop.model.runfile import ProviderEntry
 from oma_desktop.model.team import AgentConfig
 
 # Ids of the peer that speak other protocols.
-LATER: Final = frozenset({"bedrock", "copilot", "azure-openai"})
+LATER: Final = frozenset({"bedrock", "copilot"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,13 @@ class Endpoints:
         preset = self._preset(agent)
         own = preset.resolved_base_url(self._environ)
         base_url = agent.base_url or own
+        if not base_url:
+            raise InvalidInput(
+                "LLM_ADDRESS_MISSING",
+                agent=agent.name,
+                provider=preset.id,
+                variable=preset.base_url_env,
+            )
         key = find_key(preset.id, preset.key_env, environ=self._environ, stored=self._stored)
         if key is None and preset.needs_key and base_url == own:
             raise InvalidInput(
@@ -144,22 +152,33 @@ class Endpoints:
 
     def _made(self, service: _Service) -> StreamedAdapter:
         preset = service.preset
-        if preset.protocol == "anthropic":
-            return AnthropicAdapter(
-                provider=preset.id,
-                base_url=service.base_url,
-                key=service.key,
-                clock=self._clock,
-                on_retry=self._on_retry,
-            )
-        return OpenAIChatAdapter(
-            provider=preset.id,
-            base_url=service.base_url,
-            key=service.key,
-            clock=self._clock,
-            echo_reasoning=preset.echo_reasoning,
-            on_retry=self._on_retry,
-        )
+        common: dict[str, Any] = {
+            "provider": preset.id,
+            "base_url": service.base_url,
+            "key": service.key,
+            "clock": self._clock,
+            "on_retry": self._on_retry,
+        }
+        match preset.protocol:
+            case "anthropic":
+                return AnthropicAdapter(**common)
+            case "azure-openai":
+                return AzureChatAdapter(**common, **self._azure(preset.id))
+            case "openai":
+                return OpenAIChatAdapter(**common, echo_reasoning=preset.echo_reasoning)
+
+    def _azure(self, name: str) -> dict[str, Any]:
+        """What the run file says of versions and deployments, else the environment."""
+        entry, usual = self._providers.get(name), PRESETS["azure-openai"]
+        version = entry.api_version if entry else None
+        deployment = entry.deployment if entry else None
+        return {
+            "api_version": version or self._variable(usual.version_env) or DEFAULT_VERSION,
+            "deployment": deployment or self._variable(usual.deployment_env),
+        }
+
+    def _variable(self, name: str | None) -> str | None:
+        return self._environ.get(name or "", "").strip() or None
 
     async def close(self) -> None:
         """Release the connections of all adapters."""
@@ -173,9 +192,8 @@ def _described(name: str, entry: ProviderEntry, known: Preset | None) -> Preset:
     """Return an entry as a preset; what it leaves out comes from the preset of the same name, else
     from the service its protocol is named after.
     """
-    protocol: Literal["openai", "anthropic"] = (
-        "anthropic" if entry.type == "anthropic" else "openai"
-    )
+    assert entry.type != SCRIPTED
+    protocol = entry.type
     usual = PRESETS[protocol]
     same = known if known is not None and known.protocol == protocol else None
     base_url = entry.base_url or (same or usual).base_url
@@ -186,6 +204,7 @@ def _described(name: str, entry: ProviderEntry, known: Preset | None) -> Preset:
         name,
         base_url,
         key_env,
+        (same or usual).base_url_env if not base_url else None,
         needs_key=bool(key_env),
         echo_reasoning=same.echo_reasoning if same else False,
         protocol=protocol,

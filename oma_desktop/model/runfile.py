@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from oma_desktop.model.hook_names import LoopDetection
 from oma_desktop.model.json_value import JsonObject, JsonScalar
@@ -203,10 +203,11 @@ def _tools(value: object) -> object:
 class ProviderEntry(Described):
     """A named endpoint. Never holds a key: `keyEnv` names variables that do.
 
-    `type` scripted reads replies from `script`, relative to the run file.
+    `type` scripted reads replies from `script`, relative to the run file. `apiVersion` and
+    `deployment` are for azure-openai; a deployment stands for every model asked for there.
     """
 
-    type: Literal["openai", "anthropic", "scripted"] = "openai"
+    type: Literal["openai", "anthropic", "azure-openai", "scripted"] = "openai"
     base_url: Annotated[str | None, Field(alias="baseURL")] = None
     key_env: Annotated[
         list[Text],
@@ -216,6 +217,14 @@ class ProviderEntry(Described):
         ),
     ] = []
     script: Text | None = None
+    api_version: Text | None = None
+    deployment: Text | None = None
+
+    @model_validator(mode="after")
+    def _fits_its_type(self) -> ProviderEntry:
+        if self.type != "azure-openai" and (self.api_version or self.deployment):
+            raise ValueError("apiVersion and deployment are for the type azure-openai")
+        return self
 
 
 class RunFile(Described):

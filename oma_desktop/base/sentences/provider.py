@@ -91,6 +91,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         "",
         N_("Give a baseURL like https://host/v1, without user name or fragment."),
     ),
+    "LLM_ADDRESS_MISSING": Sentence(
+        N_("Agent {agent} uses {provider}, and nothing says at which address it is."),
+        "",
+        N_("Set {variable} in the environment, or give the provider a baseURL."),
+    ),
     "LLM_KEY_MALFORMED": Sentence(
         N_("The key of {provider} holds characters that no key has."),
         N_("It was not sent anywhere."),

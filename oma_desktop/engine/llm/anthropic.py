@@ -34,6 +34,10 @@ class MessagesWire:
     new_id: Callable[[], str]
     path: str
 
+    def path_of(self, request: ModelRequest) -> str:
+        """The same for all."""
+        return self.path
+
     def encode(self, request: ModelRequest) -> bytes:
         """See `encode_request`."""
         return encode_request(request, provider=self.provider)

@@ -75,7 +75,7 @@ class HttpEndpoint:
     """One base address with its key. `close` releases the connections; then it may not be used.
 
     Invariant: the key is in one header (`key_header`, Authorization unless named) and nowhere else:
-    not in facts, not in logs. `headers` go with every request.
+    not in facts, not in logs. `headers` and `query` go with every request.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class HttpEndpoint:
         timeout: httpx.Timeout = TIMEOUT,
         key_header: str | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> None:
         """Opens no connection, but takes 40 ms the first time: reads certificates, loads httpx.
 
@@ -100,6 +101,7 @@ class HttpEndpoint:
         self._timeout = timeout
         self._key_header = key_header
         self._headers = dict(headers or {})
+        self._query = dict(query or {})
         self._client: httpx.AsyncClient | None = self._made()
 
     @property
@@ -147,6 +149,8 @@ class HttpEndpoint:
         Raises a ProviderError for everything else, LLM_CALL_ABORTED when `token` aborts.
         """
         url = self._base.copy_with(path=self._base.path.rstrip("/") + path)
+        if self._query:
+            url = url.copy_merge_params(self._query)
         client = self._client = self._client or self._made()
         request = client.build_request(
             "POST", url, content=body, headers={"Content-Type": "application/json"}

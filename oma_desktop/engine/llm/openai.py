@@ -33,7 +33,10 @@ class OpenAIWire:
     provider: str
     echo_reasoning: bool
     new_id: Callable[[], str]
-    path: str = PATH
+
+    def path_of(self, request: ModelRequest) -> str:
+        """The same for all."""
+        return PATH
 
     def encode(self, request: ModelRequest) -> bytes:
         """See `encode_request`."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 DEFAULT_PROVIDER: Final = "anthropic"
 SCRIPTED: Final = "scripted"
+
+
+Protocol: TypeAlias = Literal["openai", "anthropic", "azure-openai"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +18,8 @@ class Preset:
     """One service. `needs_key` is False for servers on the own machine.
 
     `echo_reasoning`: it wants its own reasoning back as `reasoning_content` (engine.md 8.2).
-    `protocol`: what it speaks, chat completions or messages.
+    `protocol`: what it speaks: chat completions, messages, or Azure's form of the first. The
+    address of an Azure resource is nobody else's, so its preset has none.
     """
 
     id: str
@@ -24,7 +28,9 @@ class Preset:
     base_url_env: str | None = None
     needs_key: bool = True
     echo_reasoning: bool = False
-    protocol: Literal["openai", "anthropic"] = "openai"
+    protocol: Protocol = "openai"
+    version_env: str | None = None
+    deployment_env: str | None = None
 
     def resolved_base_url(self, environ: Mapping[str, str]) -> str:
         """Return the address, from the environment when it names one."""
@@ -57,6 +63,15 @@ _ALL: Final = (
     ),
     _hosted(
         "openai", "https://api.openai.com/v1", "OPENAI_API_KEY", base_url_env="OPENAI_BASE_URL"
+    ),
+    Preset(
+        "azure-openai",
+        "",
+        ("AZURE_OPENAI_API_KEY",),
+        "AZURE_OPENAI_ENDPOINT",
+        protocol="azure-openai",
+        version_env="AZURE_OPENAI_API_VERSION",
+        deployment_env="AZURE_OPENAI_DEPLOYMENT",
     ),
     _hosted("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", echo_reasoning=True),
     _hosted("grok", "https://api.x.ai/v1", "XAI_API_KEY"),

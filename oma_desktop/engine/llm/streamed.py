@@ -75,9 +75,8 @@ class Turn(Protocol):
 class Wire(Protocol):
     """How one protocol spells requests and answers."""
 
-    @property
-    def path(self) -> str:
-        """Where requests go, below the base address."""
+    def path_of(self, request: ModelRequest) -> str:
+        """Return where a request goes, below the base address."""
         ...
 
     def encode(self, request: ModelRequest) -> bytes:
@@ -147,7 +146,7 @@ class StreamedAdapter(ModelAdapter):
         while True:
             turn = self._wire.turn()
             try:
-                async with aclosing(self._attempt(body, turn, token)) as events:
+                async with aclosing(self._attempt(request, body, turn, token)) as events:
                     async for event in events:
                         yield event
             except ProviderError as error:
@@ -163,9 +162,9 @@ class StreamedAdapter(ModelAdapter):
                 await self._clock.sleep(delay)
 
     async def _attempt(
-        self, body: bytes, turn: Turn, token: CancelToken
+        self, request: ModelRequest, body: bytes, turn: Turn, token: CancelToken
     ) -> AsyncGenerator[ModelEvent, None]:
-        async with self._http.post(self._wire.path, body, token) as response:
+        async with self._http.post(self._wire.path_of(request), body, token) as response:
             kind = response.headers.get("content-type", "")
             if "html" in kind:
                 raise Refused("LLM_NOT_A_STREAM", found=kind)
