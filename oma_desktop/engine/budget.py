@@ -43,6 +43,10 @@ class RunBudget:
         """The task settles now, or was held no more."""
         self._held.pop(task_id, None)
 
+    def settle_earlier(self, usage: TokenUsage) -> None:
+        """Count what earlier attempts used for work that is given up: no part of this attempt."""
+        self.settled = add_usage(self.settled, usage)
+
     def settle_coordination(self, usage: TokenUsage) -> None:
         """Count what the coordinator used: part of the run, no part of its tasks' numbers."""
         self.settled = add_usage(self.settled, usage)

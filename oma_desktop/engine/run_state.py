@@ -101,6 +101,14 @@ class RunState:
         """Which try of the task is on, or comes next; from 1, over all attempts."""
         return self.retries.get(task_id, 0) + 1
 
+    def give_up(self, task_id: str) -> None:
+        """Forget the saved steps of a task that will not go on; what they cost stays counted."""
+        entry = self.entries.get(task_id)
+        if entry is not None:
+            self.budget.settle_earlier(entry_usage(entry))
+        self.drop_entry(task_id)
+        self.carried.pop(task_id, None)
+
     def open_calls(self, task_id: str, *, waiting: bool = True) -> set[tuple[str, str]]:
         """Calls of a task without a result; without `waiting` only those that need no decision."""
         entry = self.entries.get(task_id)

@@ -82,8 +82,7 @@ class Settling:
         cascaded = state.queue.fail(task_id, failure_text(result))
         for gone in (task_id, *cascaded):
             state.withdraw(gone)
-            state.entries.pop(gone, None)
-            state.carried.pop(gone, None)
+            state.give_up(gone)
         self._on_gone(cascaded)
         await self._attempt.save("task_failed")
         data = cast("dict[str, object]", result.to_json())

@@ -168,8 +168,8 @@ class SavedRun:
         self, state: RunState, place: Checkpoint, snapshot: CheckpointSnapshot
     ) -> TeamRunResult:
         """A reviewer refused the boundary the run stood at: the rest is skipped for good."""
-        state.entries.clear()
-        state.carried.clear()
+        for task_id in list(state.entries):
+            state.give_up(task_id)
         state.pending.clear()
         for task_id in state.queue.skip_remaining(APPROVAL_REJECTED):
             self._services.bus.emit("task_skipped", task=task_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import pytest
@@ -373,3 +374,46 @@ async def test_a_second_writer_is_refused_and_changes_nothing(tmp_path):
     first.release()
     assert (await world.run(spec("A"), lock=second)).success
     assert not second.held
+
+
+async def test_dev_10_what_a_rejected_run_gives_up_stays_counted():
+    """A task has saved steps while another one is refused: nobody goes on with them."""
+    script = copy.deepcopy(LONG)
+    script["gates"] = {"dispatch": {"B": "suspend"}}
+    world = RunWorld(script=script)
+    stop_at(world, "tool_end", 2, StopReason.SUSPEND)
+    await world.run(spec("A", assignee="a"), spec("B", assignee="b"), real_runner=True)
+    (entry,) = world.snapshot()["inFlightTasks"]
+    used = world.snapshot()["omaDesktop"]["usage"]
+    assert used == entry["tokenUsage"] != {"input_tokens": 0, "output_tokens": 0}
+    world.decide("reject")
+    result = await world.restore(real_runner=True)
+    assert result.status.code == "rejected"
+    assert world.snapshot()["inFlightTasks"] == []
+    assert world.snapshot()["omaDesktop"]["usage"] == result.total_usage == used
+
+
+async def test_dev_10_steps_of_a_task_that_fails_with_another_stay_counted():
+    """W2: a task with saved steps may wait for one that fails now."""
+    world = RunWorld(script=LONG)
+    stop_at(world, "tool_end", 2, StopReason.SUSPEND)
+    await world.run(spec("B", assignee="b"), spec("A", assignee="a"), real_runner=True)
+    document = world.snapshot()
+    first, second = document["queue"]["tasks"]
+    second["dependsOn"] = [first["id"]]
+    kept = [e for e in document["inFlightTasks"] if e["taskId"] == second["id"]]
+    assert kept
+    document["inFlightTasks"] = kept
+    world.store.set(world.store.list()[0].key, json.dumps(document))
+
+    async def work(_world, _agent, _job):
+        return bad(usage=(7, 3), retryable=False)
+
+    before = document["omaDesktop"]["usage"]
+    world.work = work
+    result = await world.restore()
+    assert statuses(result) == {"B": "failed", "A": "failed"}
+    assert world.snapshot()["inFlightTasks"] == []
+    used = world.snapshot()["omaDesktop"]["usage"]
+    assert used["input_tokens"] == before["input_tokens"] + 7
+    assert used["output_tokens"] == before["output_tokens"] + 3
