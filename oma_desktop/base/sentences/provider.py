@@ -16,6 +16,41 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Everything committed so far is kept."),
         N_("Check the address, the network and the proxy settings, then resume the run."),
     ),
+    "LLM_HOST_UNKNOWN": Sentence(
+        N_("No machine has the name in {origin}, the address of {provider}."),
+        N_("Nothing was sent; everything committed so far is kept."),
+        N_("Check the spelling of the address and the network, then resume the run."),
+    ),
+    "LLM_CONNECTION_REFUSED": Sentence(
+        N_("Nothing listens at {origin}, the address of {provider}."),
+        N_("Nothing was sent; everything committed so far is kept."),
+        N_("Start the server, or check host and port of the address."),
+    ),
+    "LLM_CONNECT_TIMEOUT": Sentence(
+        N_("{origin}, the address of {provider}, did not take the connection in time."),
+        N_("Nothing was sent; everything committed so far is kept."),
+        N_("Check the address, the network and the proxy settings, then resume the run."),
+    ),
+    "LLM_TLS_UNTRUSTED": Sentence(
+        N_("The certificate of {origin} ({provider}) is not trusted: {problem}."),
+        N_("No key and no data were sent."),
+        N_("Name the certificates to trust in SSL_CERT_FILE, or correct the address."),
+    ),
+    "LLM_TLS_FAILED": Sentence(
+        N_("{origin} ({provider}) does not speak TLS as it should: {problem}."),
+        N_("No key and no data were sent."),
+        N_("Check whether the address should begin with http://, and its port."),
+    ),
+    "LLM_PROXY_REFUSED": Sentence(
+        N_("The proxy {proxy} does not let requests through to {origin}: {problem}."),
+        N_("Nothing was sent to {provider}; everything committed so far is kept."),
+        N_("Correct the name and password in HTTPS_PROXY, or name the host in NO_PROXY."),
+    ),
+    "LLM_PROXY_UNREACHABLE": Sentence(
+        N_("No connection to the proxy {proxy} on the way to {provider} ({problem})."),
+        N_("Nothing was sent; everything committed so far is kept."),
+        N_("Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or name the host in NO_PROXY."),
+    ),
     "LLM_STALLED": Sentence(
         N_("The model service {provider} stopped sending."),
         N_("The unfinished answer was not used; everything committed so far is kept."),

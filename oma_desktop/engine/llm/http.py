@@ -1,7 +1,7 @@
 """One endpoint over HTTP: a request, a checked status, chunks of bytes, at most one of each error.
 
 Nothing is repeated here and no meaning is given to the bytes. Redirects are refused (engine.md
-8.7). Proxies come from the environment; loopback addresses never go through one.
+8.7). Proxies come from the environment (proxy.py); loopback addresses never go through one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import httpx
 
 from oma_desktop import __version__
 from oma_desktop.engine.cancel import CancelToken, StopReason
-from oma_desktop.engine.llm.provider_error import from_status, message_in, redacted
+from oma_desktop.engine.llm.network_error import Road, cut_off, not_connected
+from oma_desktop.engine.llm.provider_error import from_status, message_in
+from oma_desktop.engine.llm.proxy import proxy_for, shown
 from oma_desktop.engine.llm.retry_policy import parse_retry_after
-from oma_desktop.model.errors import BadReply, InvalidInput, ProviderError, Refused, Unreachable
+from oma_desktop.model.errors import BadReply, InvalidInput, ProviderError, Refused
 
 TIMEOUT: Final = httpx.Timeout(connect=10.0, read=600.0, write=60.0, pool=None)
 ERROR_BODY_LIMIT: Final = 64 * 1024
 ERROR_BODY_WAIT_S: Final = 10.0
-
-_LOOPBACK: Final = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 
 
 def aborted() -> ProviderError:
@@ -102,7 +102,25 @@ class HttpEndpoint:
         self._key_header = key_header
         self._headers = dict(headers or {})
         self._query = dict(query or {})
+        self._proxy = self._found_proxy()
+        self._road = self._described()
         self._client: httpx.AsyncClient | None = self._made()
+
+    def _found_proxy(self) -> httpx.URL | None:
+        try:
+            return proxy_for(self._base)
+        except (httpx.InvalidURL, ValueError) as problem:
+            raise InvalidInput("LLM_PROXY_UNUSABLE", problem=str(problem)) from None
+
+    def _described(self) -> Road:
+        password = self._proxy.password if self._proxy is not None else ""
+        secrets = tuple(secret for secret in (self._key, password) if secret)
+        return Road(self.provider, self.origin, self.proxy, secrets)
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy in use, without its password; it sees what is sent over http."""
+        return shown(self._proxy)
 
     @property
     def origin(self) -> str:
@@ -135,7 +153,8 @@ class HttpEndpoint:
                 timeout=self._timeout,
                 follow_redirects=False,
                 verify=_trust(),
-                mounts=dict.fromkeys(_LOOPBACK),
+                proxy=self._proxy,
+                trust_env=False,
             )
         except (ImportError, ValueError) as problem:
             raise InvalidInput("LLM_PROXY_UNUSABLE", problem=str(problem)) from None
@@ -173,16 +192,7 @@ class HttpEndpoint:
                 "LLM_BAD_ENDPOINT", provider=self.provider, problem=str(problem), retryable=False
             ) from None
         except httpx.TransportError as problem:
-            raise self._broken(problem, "LLM_UNREACHABLE") from None
-
-    def _broken(self, problem: httpx.TransportError, code: str) -> ProviderError:
-        return Unreachable(
-            "LLM_STALLED" if isinstance(problem, httpx.ReadTimeout) else code,
-            provider=self.provider,
-            origin=self.origin,
-            problem=redacted(str(problem) or type(problem).__name__, self._key),
-            retryable=True,
-        )
+            raise not_connected(problem, self._road) from None
 
     async def chunks(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives. Raises Unreachable when the connection breaks."""
@@ -192,7 +202,7 @@ class HttpEndpoint:
         except httpx.DecodingError:
             raise BadReply("LLM_BAD_STREAM", provider=self.provider, retryable=True) from None
         except httpx.TransportError as problem:
-            raise self._broken(problem, "LLM_STREAM_CUT") from None
+            raise cut_off(problem, self._road) from None
 
     async def _refusal(self, response: httpx.Response) -> ProviderError:
         if response.is_redirect:
@@ -206,10 +216,12 @@ class HttpEndpoint:
                 retryable=False,
             )
         message = message_in(await self._error_body(response))
+        if response.status_code == 407 and self.proxy is not None:
+            return not_connected(httpx.ProxyError("407 " + response.reason_phrase), self._road)
         return from_status(
             response.status_code,
             provider=self.provider,
-            message=redacted(message, self._key),
+            message=self._road.hidden(message),
             retry_after_s=parse_retry_after(response.headers, self._now()),
         )
 
@@ -229,7 +241,7 @@ class HttpEndpoint:
         """Take the key out of the texts among the facts of an error made from the stream."""
         for name, value in error.facts.items():
             if isinstance(value, str):
-                error.facts[name] = redacted(value, self._key)
+                error.facts[name] = self._road.hidden(value)
         return error
 
     async def close(self) -> None:

@@ -121,6 +121,11 @@ class StreamedAdapter(ModelAdapter):
         return self._http.origin
 
     @property
+    def proxy(self) -> str | None:
+        """The proxy calls go through, without its password."""
+        return self._http.proxy
+
+    @property
     @override
     def goes_to(self) -> str:
         """See ModelAdapter; redirects are refused, so calls go nowhere else."""

@@ -260,7 +260,7 @@ async def test_no_connection(bench):
         gone = server.base_url
     with pytest.raises(Unreachable) as caught:
         await bench.ask(bench.adapter(gone))
-    assert caught.value.code == "LLM_UNREACHABLE"
+    assert caught.value.code == "LLM_CONNECTION_REFUSED"
     assert len(bench.notices) == 2
 
 
