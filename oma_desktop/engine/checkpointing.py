@@ -19,6 +19,9 @@ from oma_desktop.engine.spans import span
 from oma_desktop.model.errors import ChangedOnDisk, OmaError, StoreError, WriteFailed
 from oma_desktop.store.checkpoint import Checkpoint
 
+_QUIET: Final = 4
+"""Turns of the loop without a new caller after which a save begins."""
+_TURNS: Final = 32
 SAVE_FAILED: Final = "checkpoint_save_failed"
 
 
@@ -52,6 +55,7 @@ class CheckpointWriter:
         self._pages = QueuePages()
         self._turn = asyncio.Lock()
         self._asked = 0
+        self._waiting: list[asyncio.Future[bool]] | None = None
         self._covered = 0
         self._last_ok = True
         self._forbidden: OmaError | None = None
@@ -67,23 +71,55 @@ class CheckpointWriter:
         self._forbidden = error
 
     async def save(self, boundary: str) -> bool:
-        """Best effort: False when the state did not reach the disk, which was announced then."""
+        """Best effort: False when the state did not reach the disk, which was announced then.
+
+        Who comes while a save is being written waits for the next one, with all others who do: one
+        of them takes the turn, so that fifty waiters do not queue for it one by one.
+        """
         self._asked += 1
-        mine = self._asked
-        async with self._turn:
-            if self._covered >= mine:
-                return self._last_ok
-            self._last_ok = False  # also when the write ends in something unforeseen
-            try:
-                await self._write(boundary)
-            except StoreError as error:
-                if isinstance(error, ChangedOnDisk):
-                    self._on_changed(error)
-                said = {"kind": SAVE_FAILED, "code": error.code, "error": str(error)}
-                self._bus.emit("error", data={**error.facts, **said})
-            else:
-                self._last_ok = True
+        if self._waiting is not None:
+            waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            return await waiter
+        waiting = self._waiting = []
+        ok = False
+        try:
+            async with self._turn:
+                await self._gather()
+                ok = await self._shared(boundary)
+        finally:
+            if self._waiting is waiting:
+                self._waiting = None
+            for waiter in waiting:
+                if not waiter.done():
+                    waiter.set_result(ok)
+        return ok
+
+    async def _gather(self) -> None:
+        """Let those that are about to ask come along: whoever the save before released is often
+        only some turns of the loop from its next boundary. Nobody waits for what takes time.
+        """
+        for _ in range(_TURNS):
+            before = self._asked
+            for _ in range(_QUIET):
+                await asyncio.sleep(0)
+            if self._asked == before:
+                return
+
+    async def _shared(self, boundary: str) -> bool:
+        if self._covered >= self._asked:
             return self._last_ok
+        self._last_ok = False  # also when the write ends in something unforeseen
+        try:
+            await self._write(boundary)
+        except StoreError as error:
+            if isinstance(error, ChangedOnDisk):
+                self._on_changed(error)
+            said = {"kind": SAVE_FAILED, "code": error.code, "error": str(error)}
+            self._bus.emit("error", data={**error.facts, **said})
+        else:
+            self._last_ok = True
+        return self._last_ok
 
     async def save_strict(self, boundary: str) -> None:
         """Return only when the state is on disk; raises StoreError."""
@@ -100,6 +136,7 @@ class CheckpointWriter:
             memory = await state.memory.picture()
         # From here to the hand-over nothing may wait: this is the one synchronous step (DEV-03).
         self._covered = self._asked
+        self._waiting = None
         moment = capture(state, now=to_ms_iso(self._clock.now()), memory=memory, pages=self._pages)
         save = self._checkpoint.enlist(partial(self._encode_and_save, moment))
         with span("checkpoint", "save_checkpoint", of_run=True, checkpoint_boundary=boundary) as it:

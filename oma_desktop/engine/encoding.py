@@ -17,13 +17,14 @@ from oma_desktop.engine.shared_memory import entry_document
 from oma_desktop.engine.snapshotting import Captured
 from oma_desktop.model.json_text import quote
 from oma_desktop.model.json_value import JsonObject, JsonValue
-from oma_desktop.model.json_writer import js_members
+from oma_desktop.model.json_writer import js_members, stringify_light
 from oma_desktop.model.redaction import REDACTED
 from oma_desktop.model.redaction_names import is_sensitive_name
 from oma_desktop.model.redaction_shapes import CHECKPOINT
 from oma_desktop.model.redaction_values import CONTENT, KEEP, Keep, Named, PartMask, Shape, inside
 from oma_desktop.store.memory import StoreEntry
 from oma_desktop.store.ready_text import (
+    SLICE,
     MaskedText,
     Pieces,
     ReadyText,
@@ -166,6 +167,11 @@ class SnapshotEncoder:
 
     def _entry(self, page: _Page, entry: object, shape: Shape) -> None:
         """Entries are new at each save; what is in them mostly is not."""
+        if self._mask is None:
+            light = stringify_light(cast("JsonValue", entry), budget=SLICE)
+            if light is not None:  # spelled at one go sooner than looked into
+                page.write(light)
+                return
         self._members(page, entry, shape, self._in_entry)
 
     def _call(self, page: _Page, call: object, shape: Shape) -> None:
@@ -173,6 +179,10 @@ class SnapshotEncoder:
 
     def _completed(self, result: object, shape: Shape) -> Pieces:
         """A result that has just come: its messages were in flight a moment ago."""
+        if self._mask is None:
+            light = stringify_light(cast("JsonValue", result), budget=SLICE)
+            if light is not None:
+                return tuple(ready_slices((light,), quoted=self._quoted))
         page = self._page()
         self._members(page, result, shape, {"agentResult": self._agent_result})
         return page.close().pieces

@@ -23,6 +23,7 @@ _MAX_INDEX: Final = 2**32 - 2
 _FAST_DEPTH: Final = 100  # the C encoder recurses; deeper values take the exact path
 _QUIET: Final = frozenset((str, bool, NoneType))
 _NUMBERS: Final = frozenset((int, float))
+_FAST: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def stringify(value: JsonValue) -> str:
@@ -32,10 +33,47 @@ def stringify(value: JsonValue) -> str:
     ValueError on a cycle and TypeError on what is not JSON.
     """
     if is_plain(value):
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        text = _FAST.encode(value)
         if not has_halves(text):
             return text
     return "".join(pieces(value))
+
+
+def stringify_light(value: JsonValue, *, budget: int) -> str | None:
+    """Return `stringify(value)` when one call of the fast encoder can spell it in no time.
+
+    `budget` is about the characters that may be; no more is looked at than shows that there are
+    more. None says only that another way is needed.
+    """
+    below: list[JsonValue] = [value]
+    for container in below:  # grows while it is walked; a cycle runs out of budget
+        items: Iterable[JsonValue]
+        if type(container) is dict:
+            if container and min(container) < ":":
+                return None  # perhaps an array index, whose place would be another
+            budget -= 8 * len(container) + sum(map(len, container))
+            items = container.values()
+        elif type(container) is list:
+            items = container
+            budget -= 8 * len(container)
+        else:
+            return None
+        if budget < len(below):
+            return None
+        for item in items:
+            if type(item) is str:
+                budget -= len(item)
+            elif type(item) is dict or type(item) is list:
+                below.append(item)
+            elif type(item) is int or type(item) is float:
+                if not _plain_number(item):
+                    return None
+            elif type(item) not in _QUIET:
+                return None
+    if budget < 0:
+        return None
+    text = _FAST.encode(value)
+    return None if has_halves(text) else text
 
 
 def encode(value: JsonValue) -> bytes:

@@ -231,6 +231,37 @@ async def test_saves_coalesce_and_each_waiter_gets_one_that_started_after_its_ch
     assert all(shown == "goal 5" for n, shown in order if n > 0)
 
 
+async def test_a_waiter_that_goes_away_takes_nobody_with_it():
+    slow = Slow(await live_state())
+    spawn = Supervisor().spawn
+    first = spawn(slow.writer.save("0"), name="first")
+    await idle()
+    leader, follower, other = (spawn(slow.writer.save(n), name=n) for n in "123")
+    await idle()
+    follower.cancel()
+    await idle()
+    leader.cancel()
+    await idle()
+    slow.gate.set()
+    assert await first is True
+    assert await other is False, "its save never happened, so it is not told that it did"
+    assert await slow.writer.save("4") is True
+
+
+async def test_a_save_takes_along_whoever_is_only_turns_of_the_loop_away():
+    slow = Slow(await live_state())
+    slow.gate.set()
+
+    async def late(turns):
+        await idle(turns)
+        return await slow.writer.save("late")
+
+    spawn = Supervisor().spawn
+    tasks = [spawn(late(turns), name="late") for turns in range(0, 12, 3)]
+    assert await asyncio.gather(*tasks) == [True] * 4
+    assert slow.writer.saves == 1
+
+
 async def test_strict_saves_are_never_merged_away():
     state = await live_state()
     slow = Slow(state)
