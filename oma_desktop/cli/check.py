@@ -1,4 +1,4 @@
-"""`oma-desktop check PATH` and `check --schema` (product.md 5, 7)."""
+"""`oma-desktop check PATH`, `check PATH --connect` and `check --schema` (product.md 5, 7)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from oma_desktop.base.sentences import describe
 from oma_desktop.base.text import ntr, paragraph, tr
+from oma_desktop.cli.connect import connected, described, reached
 from oma_desktop.cli.files import read_bytes
 from oma_desktop.cli.output import Exit, Output, placed, problem_facts, problem_line
 from oma_desktop.model.checkfile import CheckReport, check_document, problem_of
@@ -22,6 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("path", nargs="?", type=Path, help=tr("the file to check"))
     parser.add_argument(
         "--schema", action="store_true", help=tr("print the JSON Schema of run files")
+    )
+    parser.add_argument(
+        "--connect",
+        action="store_true",
+        help=tr("also ask every model of a run file one small question"),
     )
 
 
@@ -39,13 +45,17 @@ def run(options: argparse.Namespace, output: Output) -> int:
     for problem in report.problems:
         problems.append(_document(problem))
         output.line(placed(problem_line(problem), problem.where or str(options.path)))
+    document: JsonObject = {"ok": report.ok, "kind": report.kind, "problems": list(problems)}
+    if options.connect and report.ok:
+        found = connected(options.path, output)
+        document = {**document, "ok": reached(found), "connections": described(found)}
     if output.as_json:
-        output.document({"ok": report.ok, "kind": report.kind, "problems": list(problems)})
+        output.document(document)
     elif not problems:
         output.line(tr("{path}: no problem found ({kind}).", path=options.path, kind=report.kind))
     else:
         output.line(ntr("{n} problem.", "{n} problems.", len(problems)))
-    return Exit.OK if report.ok else Exit.FAILED
+    return Exit.OK if document["ok"] else Exit.FAILED
 
 
 def _with_plan(report: CheckReport, path: Path) -> CheckReport:

@@ -53,8 +53,15 @@ def exit_code(result: TeamRunResult) -> Exit:
 
 def say_endpoints(prepared: Prepared | Freezing, output: Output) -> None:
     """Tell where model calls will go, before the first one (engine.md 8.7)."""
-    for place in sorted({e.base_url for e in prepared.endpoints if e.base_url}):
-        output.note(tr("model calls go to {address}", address=place))
+    places = {(e.base_url, e.proxy or "") for e in prepared.endpoints if e.base_url}
+    for place, proxy in sorted(places):
+        if proxy:
+            words = tr(
+                "model calls go to {address} through the proxy {proxy}", address=place, proxy=proxy
+            )
+        else:
+            words = tr("model calls go to {address}", address=place)
+        output.note(words)
 
 
 def print_result(result: TeamRunResult, document: JsonObject, output: Output) -> None:

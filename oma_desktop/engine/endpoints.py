@@ -30,7 +30,8 @@ LATER: Final = frozenset({"bedrock", "copilot"})
 class Endpoint:
     """Where the calls of an agent go; what a person should see before a run (engine.md 8.7).
 
-    `key_variables` are where its key may come from, `has_key` whether there is one.
+    `key_variables` are where its key may come from, `has_key` whether there is one. `proxy` is the
+    one of the environment that calls go through, without its password.
     """
 
     agent: str
@@ -39,6 +40,7 @@ class Endpoint:
     base_url: str
     key_variables: tuple[str, ...]
     has_key: bool
+    proxy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Endpoints:
             judge(agent, service.base_url, (self._policy,))
         except EgressDenied as denied:
             raise NotAllowed(denied.code, **denied.facts) from None
-        self._adapter(service)
+        adapter = self._adapter(service)
         return Endpoint(
             agent.name,
             provider,
@@ -100,6 +102,7 @@ class Endpoints:
             service.base_url,
             service.preset.key_env,
             has_key=service.key is not None,
+            proxy=adapter.proxy,
         )
 
     def adapter_for(self, agent: AgentConfig) -> ModelAdapter:

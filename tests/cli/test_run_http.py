@@ -91,3 +91,15 @@ async def test_a_goal_is_planned_and_answered_over_the_wire(tmp_path):
     assert "First do A, then say so" in asked[1]["content"]
     assert "Do A." in worked[-1]["content"]
     assert "A is done" in summed[-1]["content"]
+
+
+async def test_a_proxy_is_named_before_the_first_call(tmp_path):
+    async with Loopback([turn(text="done")]) as proxy:
+        document = run_file(proxy)
+        document["providers"]["local"]["baseURL"] = "http://model.example/v1"
+        write(tmp_path, run=document, script=script("A"))
+        address = f"http://me:pass-word@127.0.0.1:{proxy.port}"
+        more = {"http_proxy": address, "no_proxy": ""}
+        done = await program("run", tmp_path / "run.json", TRIAL_KEY=KEY, **more)
+    assert f"http://model.example/v1 through the proxy http://127.0.0.1:{proxy.port}" in done.err
+    assert "pass-word" not in done.out + done.err

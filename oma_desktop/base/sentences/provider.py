@@ -31,6 +31,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Nothing was sent; everything committed so far is kept."),
         N_("Check the address, the network and the proxy settings, then resume the run."),
     ),
+    "LLM_NO_ANSWER": Sentence(
+        N_("{provider} at {origin} took the question and gave no answer for {seconds} seconds."),
+        "",
+        N_("Try a smaller model, or look at what the server is doing."),
+    ),
     "LLM_TLS_UNTRUSTED": Sentence(
         N_("The certificate of {origin} ({provider}) is not trusted: {problem}."),
         N_("No key and no data were sent."),

@@ -166,6 +166,19 @@ class StreamedAdapter(ModelAdapter):
             async with interruptible(token):
                 await self._clock.sleep(delay)
 
+    async def once(
+        self, request: ModelRequest, token: CancelToken
+    ) -> AsyncGenerator[ModelEvent, None]:
+        """As `stream`, but a failure is final: for asking whether anybody is there."""
+        body = self._wire.encode(request)
+        turn = self._wire.turn()
+        try:
+            async with aclosing(self._attempt(request, body, turn, token)) as events:
+                async for event in events:
+                    yield event
+        except ProviderError as error:
+            raise self._explained(error, turn, request) from None
+
     async def _attempt(
         self, request: ModelRequest, body: bytes, turn: Turn, token: CancelToken
     ) -> AsyncGenerator[ModelEvent, None]:
