@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from oma_desktop.base.text import tr
@@ -20,6 +20,8 @@ from oma_desktop.viewmodel.feed import Feed, LiveActivity, LiveRun
 
 BUSY_EVENTS = {"model_call": "model", "tool_start": "tool"}
 IDLE_EVENTS = frozenset({"tool_end", "task_complete", "task_failed", "agent_complete"})
+_OVER = frozenset({"completed", "failed"})
+"""Ends of what a program does, in the words of the Agent Client Protocol."""
 
 
 @dataclass(slots=True)
@@ -38,10 +40,12 @@ class EmbeddedRun:
     agents: dict[str, str | None] = field(default_factory=dict)
     done: asyncio.Event = field(default_factory=asyncio.Event)
     suspending: bool = False
+    answering_since: datetime | None = None
 
     def live(self) -> LiveRun:
         """Return what the window shows of it."""
-        return LiveRun(self.ref, self.suspending, tuple(self.busy.values()), dict(self.begun))
+        waits = tuple(self.busy.values())
+        return LiveRun(self.ref, self.suspending, waits, dict(self.begun), self.answering_since)
 
 
 class EmbeddedRuns:
@@ -128,23 +132,72 @@ class EmbeddedRuns:
             run.agents[task] = event.agent
             self._announce()
         elif JUDGING in task:
-            return  # of a judge: not the work of the task
+            self._judge(run, task, titles, event)
+        elif event.type == "consensus_verdict":
+            self._judged(run, task, event)
         elif event.agent is not None and event.agent != run.agents.get(task, event.agent):
-            return  # of an agent the task's own delegated to: another conversation
+            self._inside(run, task, event)
         elif event.type in BUSY_EVENTS:
             self._busy(run, task, titles.get(task, task), event)
-        elif event.type in IDLE_EVENTS and run.busy.pop(task, None) is not None:
+        elif event.type in IDLE_EVENTS:
+            self._idle(run, task)
+        else:
+            self._say(LiveActivity(run.ref, task, ""), event)
+
+    def _say(self, of: LiveActivity, event: ProgressEvent) -> None:
+        """Pass on text that is being written, and what a program says it does."""
+        if event.type == "text_delta" and event.data.get("kind", "text") == "text":
+            self._feed.activity.emit(replace(of, kind="text", text=str(event.data.get("text", ""))))
+        elif event.type == "external_tool":
+            over = event.data.get("status") in _OVER
+            title = "" if over else str(event.data.get("title", ""))
+            self._feed.activity.emit(replace(of, kind="text" if over else "tool", text=title))
+
+    def _inside(self, run: EmbeddedRun, task: str, event: ProgressEvent) -> None:
+        """Of an agent the task's own delegated to: another conversation than the task's."""
+        own = LiveActivity(run.ref, task, "", agent=event.agent)
+        if event.type in BUSY_EVENTS:
+            tool = str(event.data.get("tool", ""))
+            self._feed.activity.emit(replace(own, kind=BUSY_EVENTS[event.type], text=tool))
+        elif event.type == "agent_complete":
+            self._feed.activity.emit(replace(own, kind="idle"))
+        else:
+            self._say(own, event)
+
+    def _judge(
+        self, run: EmbeddedRun, judged: str, titles: dict[str, str], event: ProgressEvent
+    ) -> None:
+        """Of a judge: while it is asked, the work of the task itself rests."""
+        task = judged.partition(JUDGING)[0]
+        own = LiveActivity(run.ref, task, "", agent=event.agent, judging=True)
+        if event.type == "model_call":
+            self._idle(run, task)
+            title = titles.get(task, task)
+            run.busy[judged] = tr("{task}: judged by {agent}", task=title, agent=event.agent or "?")
+            self._feed.activity.emit(replace(own, kind="model"))
+            self._announce_if_suspending(run)
+        else:
+            self._say(own, event)
+
+    def _judged(self, run: EmbeddedRun, task: str, event: ProgressEvent) -> None:
+        for busy in [b for b in run.busy if b.startswith(f"{task}{JUDGING}")]:
+            if busy.endswith(f":{event.agent}"):
+                del run.busy[busy]
+        own = LiveActivity(run.ref, task, "idle", agent=event.agent, judging=True)
+        self._feed.activity.emit(own)
+        self._announce_if_suspending(run)
+
+    def _idle(self, run: EmbeddedRun, task: str) -> None:
+        if run.busy.pop(task, None) is not None:
             self._feed.activity.emit(LiveActivity(run.ref, task, "idle"))
             self._announce_if_suspending(run)
-        elif event.type == "text_delta":
-            text = str(event.data.get("text", ""))
-            kind = str(event.data.get("kind", "text"))
-            if kind == "text":
-                self._feed.activity.emit(LiveActivity(run.ref, task, "text", text))
 
     def _busy(self, run: EmbeddedRun, task: str, title: str, event: ProgressEvent) -> None:
         kind = BUSY_EVENTS[event.type]
         tool = str(event.data.get("tool", ""))
+        if task == SYNTHESIS and run.answering_since is None:
+            run.answering_since = self._now()
+            self._announce()
         run.busy[task] = f"{title}: {tool}" if kind == "tool" else title
         self._feed.activity.emit(LiveActivity(run.ref, task, kind, tool))
         self._announce_if_suspending(run)

@@ -20,6 +20,8 @@ from oma_desktop.viewmodel.feed import Feed, Notice
 
 _SPOKEN: Final = {
     **RECOVERY,
+    "CONFIRMATION_MISSING": "CALL_NOT_CONFIRMED",
+    "VERIFICATION_REJECTED": "ANSWER_NOT_ACCEPTED",
     "APPROVAL_STALE_DECISION": "APPROVED_CALL_STALE",
     "INVALID_ASSIGNEE": "ASSIGNEE_REPLACED",
     "ROUTING_FAILED": "GOAL_ROUTED_BY_WORDING",
@@ -39,7 +41,7 @@ _BARS: Final = {
     "RUN_END_NOT_SAVED": "error",
     "APPROVED_CALL_STALE": "warning",
     "APPROVED_TOOL_GONE": "warning",
-    "CONFIRMATION_MISSING": "warning",
+    "CALL_NOT_CONFIRMED": "warning",
     "COST_BUDGET_EXCEEDED": "warning",
     "GATE_FAILED": "warning",
     "GOAL_ROUTED_BY_WORDING": "warning",
@@ -48,7 +50,8 @@ _BARS: Final = {
     "RESUME_INPUT_MASKED": "warning",
     "RUN_TOKENS_USED_UP": "warning",
     "TRUST_NOT_KEPT": "warning",
-    "VERIFICATION_REJECTED": "warning",
+    "ANSWER_NOT_ACCEPTED": "warning",
+    "PLAN_REPAIRED": "info",
     "VERIFY_CANNOT_WAIT": "warning",
 }
 """What gets a bar, and how urgent it is."""
@@ -98,6 +101,8 @@ def _code_of(event: ProgressEvent) -> str:
         case "budget_exceeded":
             said = {"TOKEN_BUDGET_EXCEEDED": "RUN_TOKENS_USED_UP"}.get(str(said), said)
             said = said or "TOKEN_BUDGET_EXCEEDED"
+        case "plan_revision":
+            said = "PLAN_REPAIRED"
         case "loop_detected":
             said = "AGENT_REPEATS"
         case "task_retry":
@@ -110,7 +115,8 @@ def _code_of(event: ProgressEvent) -> str:
 def _cause(event: ProgressEvent) -> str:
     """What stood in the way, as words: the engine names the code of the rule or of the fault."""
     cause = str(event.data.get("code" if event.type == "error" else "problem"))
-    return describe(cause, event.data).title.rstrip(".。") if cause in catalogue() else ""
+    said = describe(cause, event.data).title.rstrip(".。") if cause in catalogue() else ""
+    return "" if "{" in said else said  # its facts are not here: the event's own words are
 
 
 def _plain(value: object) -> object:

@@ -33,7 +33,7 @@ from oma_desktop.ui.fonts import FontUse, italic
 from oma_desktop.ui.numbers import size_text
 from oma_desktop.ui.slices import SLICE
 from oma_desktop.ui.theme import Theme
-from oma_desktop.viewmodel.conversation import Entry, Part
+from oma_desktop.viewmodel.conversation import Draft, Entry, Part
 
 INDENT: Final = 36
 _PARAGRAPH: Final = 4096
@@ -101,20 +101,27 @@ class Page:
         text = ntr("show {n} earlier message", "show {n} earlier messages", n)
         cursor.insertText(text, self._link(f"earlier:{n}", "secondary"))
 
-    def write_draft(self, text: str, *, agent: str) -> None:
-        """Write text that is in no file yet: italic, on the window ground, and said so."""
+    def write_draft(self, draft: Draft, *, agent: str) -> None:
+        """Write text that is in no file yet: italic, on the window ground, and said so.
+
+        `agent` is whose conversation this is; who else speaks in it is set in one step further.
+        """
         cursor = QTextCursor(self.document)
         cursor.movePosition(QTextCursor.MoveOperation.End)
         frame = QTextFrameFormat()
         frame.setBackground(self.look.color("window"))
         frame.setTopMargin(self.look.px(6))
         frame.setPadding(0)
+        if draft.agent is not None:
+            frame.setLeftMargin(self.look.px(INDENT))
         self._thin(cursor, QTextBlockFormat(), 1)
         cursor.insertFrame(frame)
-        self._write_head(cursor, "model", agent, "", tr("not saved yet"))
+        who, note = _draft_head(draft, agent)
+        self._write_head(cursor, "model", who, "", note)
         font = italic(self.look.font("body"))
         block = self._block(indent=INDENT)
-        for _ in self._write_text(cursor, text, block, self._chars_of(font, "text"), stay=True):
+        chars = self._chars_of(font, "text")
+        for _ in self._write_text(cursor, draft.text, block, chars, stay=True):
             pass
         cursor.insertBlock(QTextBlockFormat())
         cursor.setBlockCharFormat(self._chars("caption", "text"))
@@ -328,6 +335,17 @@ def paragraphs(text: str) -> Iterator[str]:
             yield text[at : at + _PARAGRAPH]
             at += _PARAGRAPH
     yield text[at:]
+
+
+def _draft_head(draft: Draft, agent: str) -> tuple[str, str]:
+    """Who writes, and what becomes of it."""
+    if draft.agent is None:
+        return agent, tr("not saved yet")
+    if draft.judging:
+        return tr("{agent}, judging the answer", agent=draft.agent), tr("not kept in the run")
+    return tr("{agent}, asked by {other}", agent=draft.agent, other=agent or tr("agent")), tr(
+        "only the result is kept"
+    )
 
 
 def _speaker(entry: Entry, agent: str) -> tuple[str, str]:

@@ -315,10 +315,12 @@ class ConversationView(Retranslated):
     def _draw_draft(self) -> None:
         self._take_draft_back()
         cursor = QTextCursor(self.page.document())
-        if self._model.draft:
+        drafts = self._model.drafts
+        if drafts:
             cursor.movePosition(QTextCursor.MoveOperation.End)
             self._draft_at = cursor.position()
-            self._new_page().write_draft(self._model.draft, agent=self._model.agent or "")
+        for draft in drafts:
+            self._new_page().write_draft(draft, agent=self._model.agent or "")
 
     def _take_draft_back(self) -> None:
         if self._draft_at is not None:

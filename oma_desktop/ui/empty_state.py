@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -9,6 +11,9 @@ from typing_extensions import override
 from oma_desktop.ui.icons import icon_pixmap
 from oma_desktop.ui.labels import Label, dress
 from oma_desktop.ui.theme import theme, theme_host
+
+_LIVE_LINES: Final = 6
+_LIVE_CHARS: Final = 360
 
 
 class EmptyState(QWidget):
@@ -24,6 +29,9 @@ class EmptyState(QWidget):
         self._detail = Label("secondary", "text.muted", wrap=True)
         for line in (self._title, self._detail):
             line.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._live = Label("secondary", "text.muted", wrap=True)
+        self._live.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        self._live.hide()
         self._button = dress(QPushButton(), "name")
         self._button.hide()
         column = QVBoxLayout(self)
@@ -33,6 +41,7 @@ class EmptyState(QWidget):
         column.addWidget(self._picture)
         column.addWidget(self._title)
         column.addWidget(self._detail)
+        column.addWidget(self._live)
         column.addSpacing(6)
         column.addWidget(self._button, alignment=Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(3)
@@ -47,9 +56,16 @@ class EmptyState(QWidget):
         self._detail.setVisible(bool(detail))
         self._button.setText(button)
         self._button.setVisible(bool(button))
+        self._live.hide()
         if icon and icon != self._icon:
             self._icon = icon
             self._on_theme_changed()
+
+    def show_live(self, text: str) -> None:
+        """Show below what is being written, its last lines; until something else is said."""
+        lines = text.strip().splitlines()[-_LIVE_LINES:]
+        self._live.setText("\n".join(lines)[-_LIVE_CHARS:])
+        self._live.setVisible(bool(lines))
 
     @override
     def minimumSizeHint(self) -> QSize:

@@ -177,7 +177,9 @@ class Inspector(Retranslated):
         live = self._feed.live(ref) if ref is not None else None
         row = run_row(store, run, suspending=live is not None and live.suspending)
         self._show_head(row.state.value, row.name, "")
-        self._facts.show_facts(run_facts(row, run, store, now=self._now()))
+        since = live.answering_since if live is not None else None
+        facts = run_facts(row, run, store, now=self._now(), answering_since=since)
+        self._facts.show_facts(facts)
         self._show_ledger(None)
         self._neighbours.hide()
         self.setAccessibleName(

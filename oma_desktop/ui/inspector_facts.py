@@ -9,7 +9,15 @@ from oma_desktop.base.text import ntr, paragraph, tr
 from oma_desktop.model.view import Problem, RunView, StoreView, TaskState, TaskView, Usage
 from oma_desktop.ui import states, words
 from oma_desktop.ui.facts import Fact
-from oma_desktop.ui.numbers import NONE, age_text, count_text, moment_text, size_text, time_text
+from oma_desktop.ui.numbers import (
+    NONE,
+    age_text,
+    count_text,
+    elapsed_text,
+    moment_text,
+    size_text,
+    time_text,
+)
 from oma_desktop.viewmodel.ages import age_of
 from oma_desktop.viewmodel.runs import RunRow
 
@@ -40,7 +48,14 @@ def task_facts(task: TaskView, run: RunView, store: StoreView, *, now: datetime)
     return facts
 
 
-def run_facts(row: RunRow, run: RunView, store: StoreView, *, now: datetime) -> list[Fact]:
+def run_facts(
+    row: RunRow,
+    run: RunView,
+    store: StoreView,
+    *,
+    now: datetime,
+    answering_since: datetime | None = None,
+) -> list[Fact]:
     """Return the facts of a run when no task is selected."""
     facts = [
         Fact(tr("State"), words.run_word(row.state), states.text_role(row.state.value)),
@@ -52,6 +67,11 @@ def run_facts(row: RunRow, run: RunView, store: StoreView, *, now: datetime) -> 
         Fact(tr("Started"), moment_text(run.started_at)),
     ]
     facts += [problem_fact(problem) for problem in run.problems[:_MAX_PROBLEMS]]
+    if answering_since is not None:
+        doing = tr(
+            "the coordinator makes the answer, {time}", time=elapsed_text(answering_since, now)
+        )
+        facts.append(Fact(tr("Now"), doing, "text.2"))
     if run.plan_revision:
         facts.append(Fact(tr("Plan"), tr("revision {n}", n=run.plan_revision)))
     if run.goal:

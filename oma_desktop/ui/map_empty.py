@@ -81,14 +81,15 @@ class NoMap(EmptyState):
         elif model.is_placing:
             self.say(tr("The map is being laid out."), _plan_size(picture.n_tasks))
         else:
-            self._tell_no_tasks(picture.run, now)
+            self._tell_no_tasks(picture.run, model.plan_text, now)
 
-    def _tell_no_tasks(self, run: RunView, now: datetime) -> None:
+    def _tell_no_tasks(self, run: RunView, plan: str, now: datetime) -> None:
         if not run.readable:
             self.say(tr("This run cannot be read"), tr("The Problems panel says why."))
         elif run.state in _LIVE:
             since = elapsed_text(run.started_at, now)
             self.say(tr("The plan is being made."), tr("Coordinator, {time}", time=since))
+            self.show_live(plan)
         else:
             self.say(tr("This run has no tasks"), tr("It ended before a plan was made."))
 

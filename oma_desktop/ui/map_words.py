@@ -87,7 +87,13 @@ def _tool_in_use(task: TaskView) -> str:
 
 
 def live_text(heard: Heard, now: datetime) -> str:
-    """Return what an embedded run does in a task now."""
+    """Return what an embedded run does in a task now, and who where it is not the task's agent."""
+    if heard.judging:
+        return tr("judged by {agent}", agent=heard.agent or "?")
+    return dotted(heard.agent or "", _doing(heard, now))
+
+
+def _doing(heard: Heard, now: datetime) -> str:
     if heard.kind == "tool" and heard.text:
         return dotted(heard.text, elapsed_text(heard.at, now))
     if heard.kind == "text":

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 from typing_extensions import override
 
 from oma_desktop.base.text import ntr, tr
-from oma_desktop.model.view import OwnerKind
+from oma_desktop.model.view import OwnerKind, RunState
 from oma_desktop.ui import icons, words
 from oma_desktop.ui.actions import Actions, plain
 from oma_desktop.ui.badges import Chip
@@ -16,8 +16,8 @@ from oma_desktop.ui.labels import Label, dress
 from oma_desktop.ui.language import Retranslated
 from oma_desktop.ui.strip import StateStrip
 from oma_desktop.ui.theme import theme, theme_host
-from oma_desktop.viewmodel.feed import Feed
-from oma_desktop.viewmodel.runs import run_row
+from oma_desktop.viewmodel.feed import Feed, LiveRun
+from oma_desktop.viewmodel.runs import RunRow, run_row
 from oma_desktop.viewmodel.selection import Selection
 from oma_desktop.viewmodel.verbs import Verbs, Why, verbs_for
 
@@ -190,7 +190,7 @@ class RunBar(Retranslated):
         self._attempt.setText(tr("attempt {n}", n=run.attempt))
         self._show_owner()
         self._strip.set_tasks(row.tasks)
-        self._progress.setText(tr("{done} of {total} done", done=row.n_done, total=len(row.tasks)))
+        self._progress.setText(_progress_text(row, answering=_is_answering(live)))
         self._needs_you.set_count(row.n_waiting)
         self._show_reason(verbs)
         self._fit()
@@ -258,6 +258,19 @@ class RunBar(Retranslated):
         if ref is None or ref.store in paths or self._has_waiting() != bool(self._n_waiting):
             self._n_waiting = int(self._has_waiting())
             self.refresh()
+
+
+def _is_answering(live: LiveRun | None) -> bool:
+    return live is not None and live.answering_since is not None
+
+
+def _progress_text(row: RunRow, *, answering: bool) -> str:
+    """How far the run is; what the coordinator does at either end is said in words."""
+    if not row.tasks and row.state is RunState.RUNNING:
+        return tr("the plan is being made")
+    if answering:
+        return tr("{n} done, the answer is being made", n=row.n_done)
+    return tr("{done} of {total} done", done=row.n_done, total=len(row.tasks))
 
 
 class NeedsYouChip(QPushButton):

@@ -115,6 +115,11 @@ class StatusLine(Retranslated):
             self._source.show_text("")
             self._tokens.show_text("")
             return
+        if run.readable and run.saved_at is None and not run.version:
+            self._age.show_text(tr("Nothing saved yet"))
+            self._source.show_text("")
+            self._tokens.show_text("")
+            return
         if not store.readable:
             since = time_text(store.unreadable_since)
             text = tr("File unreadable since {time}", time=since)

@@ -117,6 +117,19 @@ def fold(text: str, *, lines: int = FOLD_LINES) -> tuple[str, int]:
     return shown, max(1, len(pieces) - shown.count("\n") - 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Text that streams now and is in no file yet.
+
+    `agent` is None for the task's own agent, else somebody who works inside the task; what they
+    say is kept nowhere but in what the task is given back (engine.md 9).
+    """
+
+    text: str
+    agent: str | None = None
+    judging: bool = False
+
+
 class Conversation(QObject):
     """What the conversation view shows now.
 
@@ -136,7 +149,7 @@ class Conversation(QObject):
         self._view: ConversationView | None = None
         self._unfolded: frozenset[int] = frozenset()
         self._first = 0
-        self._drafts: dict[tuple[RunRef, str], str] = {}
+        self._drafts: dict[tuple[RunRef, str], dict[str | None, Draft]] = {}
         self._asked: tuple[RunRef, TaskView] | None = None
         self._active = True
         selection.task_changed.connect(self._on_selection_task_changed)
@@ -161,7 +174,7 @@ class Conversation(QObject):
             return "nothing_selected"
         if self._view is None:
             return "loading"
-        return "shown" if self._view.messages or self.draft else "empty"
+        return "shown" if self._view.messages or self.drafts else "empty"
 
     @property
     def agent(self) -> str | None:
@@ -189,11 +202,17 @@ class Conversation(QObject):
 
     @property
     def draft(self) -> str:
-        """Text that streams now and is in no file yet."""
+        """What the task's own agent is writing."""
+        return next((d.text for d in self.drafts if d.agent is None), "")
+
+    @property
+    def drafts(self) -> tuple[Draft, ...]:
+        """What is being written in the task: its own agent first, each voice by itself."""
         ref, task_id = self._selection.run, self._selection.task_id
         if ref is None or task_id is None:
-            return ""
-        return self._drafts.get((ref, task_id), "")
+            return ()
+        found = self._drafts.get((ref, task_id), {}).values()
+        return tuple(sorted((d for d in found if d.text), key=lambda d: d.agent is not None))
 
     def unfold(self, number: int) -> None:
         """Show one message whole."""
@@ -238,21 +257,33 @@ class Conversation(QObject):
             self.changed.emit()
 
     def _drop_saved_draft(self, ref: RunRef, view: ConversationView) -> None:
-        draft = self._drafts.get((ref, view.task_id), "").strip()
-        if not draft:
+        drafts = self._drafts.get((ref, view.task_id), {})
+        own = drafts[None].text.strip() if None in drafts else ""
+        if not own:
             return
         saved = (b.text for m in view.messages[-3:] for b in m.blocks if b.kind == "text")
-        if any(draft in text for text in saved):
-            del self._drafts[ref, view.task_id]
+        if any(own in text for text in saved):
+            del drafts[None]
 
     def _on_feed_activity(self, activity: LiveActivity) -> None:
-        """Take a piece of live text: "text" adds to the draft, "model" begins a new one."""
-        key = (activity.run, activity.task_id)
-        before = self._drafts.get(key, "")
+        """Take a piece of live text: "text" adds to the draft, "model" begins a new one.
+
+        When the task's own agent goes on, nobody works inside the task any more.
+        """
+        key, who = (activity.run, activity.task_id), activity.agent
+        drafts = self._drafts.setdefault(key, {})
+        before = dict(drafts)
         if activity.kind == "text":
-            self._drafts[key] = (before + activity.text)[-_MAX_DRAFT:]
-        elif activity.kind in ("model", "idle"):
-            self._drafts.pop(key, None)
+            text = drafts[who].text if who in drafts else ""
+            longer = (text + activity.text)[-_MAX_DRAFT:]
+            drafts[who] = Draft(longer, who, activity.judging)
+        elif activity.kind == "model" or (activity.kind == "idle" and who is None):
+            drafts.pop(who, None)
+        if who is None:
+            for other in [agent for agent in drafts if agent is not None]:
+                del drafts[other]
         mine = key == (self._selection.run, self._selection.task_id)
-        if mine and self._drafts.get(key, "") != before:
+        if mine and drafts != before:
             self.draft_changed.emit()
+        if not drafts:
+            del self._drafts[key]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
 
 from PySide6.QtCore import QObject, Signal
 
@@ -16,6 +18,9 @@ from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.resume import ResumePlan
 from oma_desktop.model.view import ConversationView, RunRef, RunView, StoreView
 from oma_desktop.viewmodel.live_tasks import Began, with_begun
+
+PLANNING: Final = "@decompose"
+"""The task id under which the coordinator is heard while it makes the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +50,20 @@ class DecisionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class LiveActivity:
-    """Decoration from an embedded run, drawn lighter until the checkpoint confirms (ux.md C2)."""
+    """Decoration from an embedded run, drawn lighter until the checkpoint confirms (ux.md C2).
+
+    `agent` is None for the agent the task belongs to; else it names who works inside the task: one
+    the agent delegated to, or with `judging` one that judges the answer. What these say is never
+    part of the task's own conversation.
+    """
 
     run: RunRef
     task_id: str
     kind: str  # "model" | "tool" | "text" | "idle"
     text: str = ""
     facts: JsonObject = field(default_factory=dict)
+    agent: str | None = None
+    judging: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +71,14 @@ class LiveRun:
     """An embedded run of this process: `waiting_for` names what a suspend waits for.
 
     `begun` tells when each task of this attempt began; it shows in the pictures of the stores.
+    `answering_since`: the tasks are over and the coordinator makes the closing answer.
     """
 
     run: RunRef
     suspending: bool = False
     waiting_for: tuple[str, ...] = ()
     begun: Began = field(default_factory=dict, compare=False)
+    answering_since: datetime | None = None
 
 
 class Feed(QObject):

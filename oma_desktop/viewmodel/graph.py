@@ -22,6 +22,8 @@ from oma_desktop.viewmodel.graph_maker import PictureMaker, View
 from oma_desktop.viewmodel.graph_nodes import count_states
 from oma_desktop.viewmodel.graph_picture import GraphPicture, arranged, same_shape
 from oma_desktop.viewmodel.graph_stacks import fold
+from oma_desktop.viewmodel.hearing import Heard as Heard  # noqa: PLC0414 - re-export
+from oma_desktop.viewmodel.hearing import Hearing
 from oma_desktop.viewmodel.selection import Selection
 
 # Up to here picture and layout take a few milliseconds; beyond both go to a lane when there is one
@@ -43,16 +45,6 @@ class Offload(Protocol):
     def __call__(
         self, work: Callable[[], Prepared], done: Callable[[Prepared], None], /
     ) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What an embedded run does in a task now, and since when (ux.md C2: not durable)."""
-
-    kind: str
-    text: str
-    at: datetime
-    turn: int | None = None
 
 
 class GraphModel(QObject):
@@ -85,7 +77,7 @@ class GraphModel(QObject):
         self._picture = GraphPicture()
         self._maker = PictureMaker()
         self._view = View()
-        self._heard: dict[tuple[RunRef, str], Heard] = {}
+        self._hearing = Hearing(now)
         self._kept: dict[str, Spot] | None = None
         self._homes: dict[RunRef, dict[str, Spot]] = {}
         self._pending: tuple[RunRef, RunView] | None = None  # what a lane works on
@@ -120,7 +112,13 @@ class GraphModel(QObject):
     def heard(self, task_id: str) -> Heard | None:
         """Return what an embedded run says of a task."""
         ref = self._selection.run
-        return self._heard.get((ref, task_id)) if ref is not None else None
+        return self._hearing.of(ref, task_id) if ref is not None else None
+
+    @property
+    def plan_text(self) -> str:
+        """What the coordinator has written of the plan of the selected run."""
+        ref = self._selection.run
+        return self._hearing.plan(ref) if ref is not None else ""
 
     def set_focus(self, focus: Focus) -> None:
         """Show another part of the graph."""
@@ -255,9 +253,7 @@ class GraphModel(QObject):
             self._refresh()
 
     def _on_feed_live_changed(self) -> None:
-        gone = [key for key in self._heard if self._feed.live(key[0]) is None]
-        for key in gone:
-            del self._heard[key]
+        gone = list(self._hearing.forget(lambda run: self._feed.live(run) is None))
         ref = self._selection.run
         nodes = {self._picture.shown_as.get(task_id) for run, task_id in gone if run == ref}
         if nodes - {None}:
@@ -272,19 +268,8 @@ class GraphModel(QObject):
             self._start_anew()
 
     def _on_feed_activity(self, activity: LiveActivity) -> None:
-        key = (activity.run, activity.task_id)
-        known = self._heard.get(key)
-        if activity.kind == "idle":
-            self._heard.pop(key, None)
-        else:
-            # streamed text comes in many pieces; that it is being written is one fact
-            text = "" if activity.kind == "text" else activity.text
-            if known is None or (known.kind, known.text) != (activity.kind, text):
-                turn = activity.facts.get("turn")
-                number = turn if isinstance(turn, int) else None
-                self._heard[key] = Heard(activity.kind, text, self._now(), number)
+        is_news = self._hearing.take(activity)
         node = self._picture.shown_as.get(activity.task_id)
-        is_news = self._heard.get(key) is not known
         if is_news and activity.run == self._selection.run and node is not None:
             self.changed.emit(frozenset({node}))
 

@@ -38,9 +38,9 @@ def test_a_failed_save_is_told_with_its_reason(told):
 BARS = [
     ("error", {"kind": "approval_row_failed", "code": "STORE_NO_SPACE"}, "APPROVAL_ROW_NOT_SAVED"),
     ("error", {"kind": "synthesis_failed", "code": None, "error": "no"}, "ANSWER_FAILED"),
-    ("warning", {"code": "CONFIRMATION_MISSING", "tool": "pay"}, "CONFIRMATION_MISSING"),
+    ("warning", {"code": "CONFIRMATION_MISSING", "tool": "pay"}, "CALL_NOT_CONFIRMED"),
     ("warning", {"code": "APPROVAL_STALE_DECISION", "tool": "pay"}, "APPROVED_CALL_STALE"),
-    ("warning", {"code": "VERIFICATION_REJECTED"}, "VERIFICATION_REJECTED"),
+    ("warning", {"code": "VERIFICATION_REJECTED"}, "ANSWER_NOT_ACCEPTED"),
     ("warning", {"code": "ROUTING_FAILED", "error": "maybe"}, "GOAL_ROUTED_BY_WORDING"),
     ("warning", {"code": "PLAN_AGENTS_MISSING", "agents": ["a", "b"]}, "PLAN_AGENTS_MISSING"),
     ("warning", {"code": "RESUME_INPUT_MASKED", "tool": "pay"}, "RESUME_INPUT_MASKED"),
@@ -56,6 +56,12 @@ BARS = [
     ),
     ("error", {"kind": "recovery_policy_failed", "error": "x"}, "RECOVERY_POLICY_FAILED"),
     ("warning", {"code": "RUN_END_NOT_SAVED"}, "RUN_END_NOT_SAVED"),
+    ("plan_revision", {"version": 1, "reason": "gone"}, "PLAN_REPAIRED"),
+    (
+        "error",
+        {"kind": "synthesis_failed", "code": "PROVIDER_REFUSED", "error": "HTTP 400: no"},
+        "ANSWER_FAILED",
+    ),
 ]
 QUIET = [
     (

@@ -27,8 +27,8 @@ class Scene:
         self.feed.conversation_loaded.emit((scenes.MAIN, view or scenes.conversation()))
         return self.draw()
 
-    def stream(self, text, kind="text"):
-        self.feed.activity.emit(LiveActivity(scenes.MAIN, "t10", kind, text))
+    def stream(self, text, kind="text", **who):
+        self.feed.activity.emit(LiveActivity(scenes.MAIN, "t10", kind, text, **who))
         return self.draw()
 
     def draw(self):
@@ -174,3 +174,17 @@ def test_a_long_conversation_is_drawn(scene):
     message = scenes.conversation().messages[3]
     view = scenes.ConversationView("t10", "writer", (message,) * 300, "in_flight")
     assert scene.load(view).count("render_letter") == 300
+
+
+def test_each_voice_in_a_task_has_a_draft_of_its_own(scene):
+    saved = scene.load().split()
+    scene.stream("I ask the expert.")
+    scene.stream("312 m", agent="expert")
+    text = scene.stream("no source", agent="critic", judging=True)
+    assert "expert, asked by writer" in text
+    assert "critic, judging the answer" in text
+    mine, rest = text.split("expert, asked by writer")
+    assert "I ask the expert." in mine
+    assert "312 m" in rest
+    scene.stream("", kind="idle")
+    assert scene.draw().split() == saved

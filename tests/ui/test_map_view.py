@@ -14,7 +14,7 @@ from oma_desktop.ui import map_words
 from oma_desktop.ui.map_camera import Level
 from oma_desktop.ui.map_view import MapView
 from oma_desktop.ui.map_words import hint_lines, node_hint, node_sentence, node_text
-from oma_desktop.viewmodel.feed import LiveActivity, LiveRun
+from oma_desktop.viewmodel.feed import PLANNING, LiveActivity, LiveRun
 from oma_desktop.viewmodel.graph_focus import Focus
 from tests.viewmodel.graph_world import (
     NOW,
@@ -285,6 +285,11 @@ def test_what_stands_where_no_map_can_be_drawn(qtbot):
     assert page.view._pages.currentWidget() is nothing
     assert nothing._title.text() == "The plan is being made."
     assert nothing._detail.text() == "Coordinator, 47:12"
+    assert not nothing._live.isVisibleTo(page.view)
+    for piece in ('[{"title": "Look",', ' "description": "x"}]'):
+        page.feed.activity.emit(LiveActivity(REF, PLANNING, "text", piece))
+    page.view._on_tick()
+    assert nothing._live.text() == '[{"title": "Look", "description": "x"}]'
     page.feed.put(store((), state=RunState.ERROR))
     assert nothing._title.text() == "This run has no tasks"
     page.selection.select_run(None)
@@ -348,6 +353,9 @@ def test_live_activity_is_said_and_marked_as_live(page):
     model = replace(heard, kind="model", text="", turn=7)
     assert map_words.live_text(model, NOW) == "model · turn 7"
     assert map_words.live_text(replace(heard, kind="text"), NOW) == "writing"
+    expert = replace(heard, kind="text", agent="expert")
+    assert map_words.live_text(expert, NOW) == "expert · writing"
+    assert map_words.live_text(replace(expert, judging=True), NOW) == "judged by expert"
 
 
 def test_hints_never_read_a_file_as_markup(qtbot):

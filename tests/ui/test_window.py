@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLabel, QPushButton, QTabBa
 
 from oma_desktop.base import text
 from oma_desktop.base.sentences import catalogue
-from oma_desktop.model.view import Owner, OwnerKind, RunRef, StoreView
+from oma_desktop.model.view import Owner, OwnerKind, RunRef, RunState, StoreView
 from oma_desktop.ui import layout_state
 from oma_desktop.ui.cancel_dialog import CancelDialog
 from oma_desktop.ui.delegates import data_age
@@ -562,3 +562,20 @@ def test_an_id_that_cannot_break_is_cut_in_the_middle(make, qtbot):
     grid.resize(500, 100)
     grid.layout().activate()
     assert value.text() == run_id
+
+
+def test_the_coordinator_is_named_while_it_plans_and_while_it_answers(make):
+    window = make()
+    ref, store = scenes.MAIN, window.feed.store(scenes.MAIN.store)
+    run = window.feed.run(ref)
+    early = replace(run, tasks=(), saved_at=None, version=0, state=RunState.RUNNING)
+    window.feed.put(replace(store, runs=(early,)))
+    assert window.run_bar._progress.text() == "the plan is being made"
+    assert window.status_line._age._text.text() == "Nothing saved yet"
+    window.feed.put(replace(store, runs=(run,)))
+    window.feed.set_live((LiveRun(ref, answering_since=scenes.NOW),))
+    assert window.run_bar._progress.text() == "6 done, the answer is being made"
+    said = [value.text() for _, value in window.inspector._facts._rows]
+    assert any(s.startswith("the coordinator makes the answer") for s in said)
+    window.feed.set_live(())
+    assert window.run_bar._progress.text() == "6 of 14 done"

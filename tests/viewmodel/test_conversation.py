@@ -157,3 +157,36 @@ def test_a_new_model_call_begins_a_new_draft():
     feed.activity.emit(LiveActivity(REF, "t1", "text", "half a sentence"))
     feed.activity.emit(LiveActivity(REF, "t1", "model"))
     assert model.draft == ""
+
+
+def test_who_works_inside_a_task_never_speaks_in_its_agents_text():
+    feed, _, selection, model = scene()
+    selection.select(Place(REF, "t1"))
+    feed.conversation_loaded.emit((REF, view()))
+
+    def say(text, agent=None, kind="text"):
+        feed.activity.emit(LiveActivity(REF, "t1", kind, text, agent=agent))
+
+    say("I ask.")
+    say("", "expert", "model")
+    say("312 ", "expert")
+    say("about ", "other")
+    say("m", "expert")
+    assert [(d.agent, d.text) for d in model.drafts] == [
+        (None, "I ask."),
+        ("expert", "312 m"),
+        ("other", "about "),
+    ]
+    assert model.draft == "I ask."
+    assert model.situation == "shown"
+    say("", kind="idle")
+    assert model.drafts == ()
+
+
+def test_a_delegated_agent_alone_is_a_conversation_worth_showing():
+    feed, _, selection, model = scene()
+    selection.select(Place(REF, "t1"))
+    feed.conversation_loaded.emit((REF, view()))
+    feed.activity.emit(LiveActivity(REF, "t1", "text", "hm", agent="critic", judging=True))
+    assert (model.draft, model.situation) == ("", "shown")
+    assert model.drafts[0].judging

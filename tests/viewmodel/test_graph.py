@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oma_desktop.model.view import RunRef
-from oma_desktop.viewmodel.feed import LiveActivity, LiveRun
+from oma_desktop.viewmodel.feed import PLANNING, LiveActivity, LiveRun
 from oma_desktop.viewmodel.graph import GraphModel
 from oma_desktop.viewmodel.graph_checks import MAX_DEPTH, MAX_NODES, Why
 from oma_desktop.viewmodel.graph_focus import Focus
@@ -469,3 +469,35 @@ def test_a_small_graph_does_not_wait_for_a_lane():
     lane = Lane()
     assert GraphModel(feed, selection, now=now, offload=lane).picture.placed is not None
     assert lane.jobs == []
+
+
+def test_who_works_inside_a_task_is_heard_until_its_own_agent_goes_on():
+    feed, _, model = make(plan())
+    feed.set_live((LiveRun(REF),))
+    feed.activity.emit(LiveActivity(REF, "t8", "tool", "delegate_to_agent"))
+    feed.activity.emit(LiveActivity(REF, "t8", "tool", "look", agent="expert"))
+    assert (model.heard("t8").agent, model.heard("t8").text) == ("expert", "look")
+    feed.activity.emit(LiveActivity(REF, "t8", "idle", agent="expert"))
+    assert (model.heard("t8").agent, model.heard("t8").text) == (None, "delegate_to_agent")
+    feed.activity.emit(LiveActivity(REF, "t8", "model", agent="critic", judging=True))
+    assert model.heard("t8").judging
+    feed.activity.emit(LiveActivity(REF, "t8", "idle"))
+    assert model.heard("t8") is None
+    feed.activity.emit(LiveActivity(REF, "t8", "model", agent="critic", judging=True))
+    feed.set_live(())
+    assert model.heard("t8") is None
+
+
+def test_the_plan_is_read_while_it_is_written():
+    feed, _, model = make(plan())
+    feed.set_live((LiveRun(REF),))
+    feed.activity.emit(LiveActivity(REF, PLANNING, "model"))
+    for piece in ("[Look", ", Write]"):
+        feed.activity.emit(LiveActivity(REF, PLANNING, "text", piece))
+    assert model.plan_text == "[Look, Write]"
+    feed.activity.emit(LiveActivity(REF, PLANNING, "model"))
+    assert model.plan_text == "", "a repaired plan begins anew"
+    feed.activity.emit(LiveActivity(REF, PLANNING, "text", "x" * 5_000))
+    assert 0 < len(model.plan_text) < 5_000
+    feed.set_live(())
+    assert model.plan_text == ""

@@ -87,4 +87,17 @@ SENTENCES = {
     "TASK_TRIED_AGAIN": Sentence(
         N_("Task “{task}” failed and is tried again ({error})."),
     ),
+    "CALL_NOT_CONFIRMED": Sentence(
+        N_("A call of “{tool}” in task “{task}” did not run: nobody could confirm it."),
+        N_("The agent was told and goes on."),
+        N_("Set a gate for tool calls, or approve the plan, to let such calls run."),
+    ),
+    "ANSWER_NOT_ACCEPTED": Sentence(
+        N_("The judges did not accept the answer of “{task}”; it is kept and handed on."),
+        hint=N_("Read what they said in shared memory before you use what was built on it."),
+    ),
+    "PLAN_REPAIRED": Sentence(
+        N_("The plan was changed after “{task}” (revision {version}; reason: {reason})."),
+        hint=N_("The map shows what was added and what was replaced."),
+    ),
 }
