@@ -62,10 +62,11 @@ class Attempt:
     async def save(self, boundary: str) -> bool:
         """Best effort. False when it failed, which was announced.
 
-        Nothing is saved without a checkpoint, while there is no task yet (DEV-31), or before a plan
-        was let through.
+        Nothing is saved without a checkpoint, while there is no task yet (DEV-31), before a plan
+        was let through, or where one agent took the goal.
         """
-        if self.writer is None or self.state.coordination.planning or not len(self.state.queue):
+        facts = self.state.coordination
+        if self.writer is None or facts.planning or facts.alone or not len(self.state.queue):
             return True
         return await self.writer.save(boundary)
 

@@ -15,6 +15,8 @@ class Coordination:
     `planning`: there is no plan yet that a restore may run, so nothing is saved (a restore never
     asks the plan gate). `plan_only`: the plan is the result. `due`: the closing answer is still to
     be written, so the run is not finished without it. `failure` is an answer that could not be had.
+    `routing` says who took the goal, `assessment` what a model said of it before. `alone`: one
+    agent took it after all, and then nothing is saved (engine.md 4.1 row 5).
     `answer` may come from an earlier attempt; it still fits, since no task ran after it.
     """
 
@@ -26,3 +28,5 @@ class Coordination:
     planning: bool = False
     plan_only: bool = False
     routing: JsonObject | None = None
+    assessment: JsonObject | None = None
+    alone: bool = False

@@ -32,9 +32,14 @@ def guarded(
     asked = orchestrator.require_consequential_confirmation and open_goal
     confirmation.required = team.gates.confirm_consequential or asked
     state.confirmation = confirmation
-    if open_goal:
-        state.flags += flags_of(_who_acts(team, state), team.tools)
+    flag(team, state)
     return replace(team, gates=replace(team.gates, confirmation=confirmation))
+
+
+def flag(team: Team, state: RunState) -> None:
+    """Set the flags of a run of a goal without a declaration; again when its route changed."""
+    if state.mode == "runTeam" and not state.confirmation.governed:
+        state.flags[:] = flags_of(_who_acts(team, state), team.tools)
 
 
 def _who_acts(team: Team, state: RunState) -> Sequence[AgentConfig]:

@@ -115,6 +115,7 @@ def team_result(
         coordinator=tuple(part.to_json() for part in parts if part is not None),
         final_answer=coordination.answer,
         routing=coordination.routing,
+        assessment=coordination.assessment,
         warnings=tuple(dict.fromkeys([*state.warnings, *_task_warnings(state)])),
     )
 

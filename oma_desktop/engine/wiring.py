@@ -22,6 +22,7 @@ from oma_desktop.engine.backends.external import ExternalAgents
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.coordination.coordinator import coordinator_agent
+from oma_desktop.engine.coordination.profiling import profiler_agent
 from oma_desktop.engine.cost import check_prices, models_of
 from oma_desktop.engine.documents import plan_of
 from oma_desktop.engine.endpoints import Endpoint, Endpoints
@@ -200,6 +201,7 @@ def _wired(
     endpoints = [models.resolve(a) for a in config.agents if a.backend is None]
     if run_file.goal is not None and needs_work:
         endpoints.append(models.resolve(coordinator))
+        endpoints += _profiler(run_file, settings, config, models)
     external = _external(config, world)
     options = _options(run_file)
     ways = [w for agent in config.agents for w in every_way(agent, options, of=OF_AGENTS)]
@@ -315,6 +317,17 @@ def _models(
         on_retry=world.on_retry,
         policy=run_file.orchestrator.egress_policy,
     )
+
+
+def _profiler(
+    run_file: RunFile, settings: Coordinator, config: TeamConfig, models: Endpoints
+) -> list[Endpoint]:
+    """Where the question of hybrid routing goes, so that it is known before the run."""
+    routing = run_file.orchestrator.execution_routing
+    if routing is None or routing.strategy != "hybrid":
+        return []
+    agent = profiler_agent(settings, options=run_file.orchestrator, roster=config.agents)
+    return [models.resolve(agent)]
 
 
 def _external(config: TeamConfig, world: World) -> ExternalAgents | None:

@@ -229,7 +229,8 @@ class TeamRunResult:
     `total_cost` counts them too, in the unit of the prices; None: not known.
     `coordinator` holds what the coordinator gave in this attempt: plan, closing answer, in this
     order. `final_answer` is the closing answer alone (DEV-13), also where an earlier attempt wrote
-    it. `routing` says who took the goal and why. `saved`: this attempt wrote its checkpoint.
+    it. `routing` says who took the goal and why, `assessment` what a model
+    said of the goal before (engine.md 4.1 row 4). `saved`: this attempt wrote its checkpoint.
     """
 
     status: RunStatus
@@ -253,6 +254,7 @@ class TeamRunResult:
     coordinator: tuple[JsonObject, ...] = ()
     final_answer: str | None = None
     routing: JsonObject | None = None
+    assessment: JsonObject | None = None
     saved: bool = False
 
     @property

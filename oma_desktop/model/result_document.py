@@ -56,6 +56,8 @@ def result_document(result: TeamRunResult) -> JsonObject:
         "flags": list(result.flags),
         "warnings": list(result.warnings),
     }
+    if result.assessment is not None:
+        doc["semanticRoutingAssessment"] = result.assessment
     if result.confirmation_required:
         doc["confirmationRequired"] = True
     if result.total_cost is not None:

@@ -17,10 +17,3 @@ def refuse_unsupported(run_file: RunFile) -> None:
 def _wishes(run_file: RunFile) -> Iterator[tuple[str, str]]:
     if isinstance(run_file.journal, Journal):
         yield "RUNFILE_NEEDS_JOURNAL", "journal"
-    yield from _wishes_of_options(run_file)
-
-
-def _wishes_of_options(run_file: RunFile) -> Iterator[tuple[str, str]]:
-    options = run_file.orchestrator
-    if (options.execution_routing or {}).get("strategy", "deterministic") != "deterministic":
-        yield "RUNFILE_NEEDS_HYBRID_ROUTING", "orchestrator.executionRouting.strategy"

@@ -17,6 +17,7 @@ from oma_desktop.model.context_options import ContextStrategy, Threshold
 from oma_desktop.model.described import Described as Described  # noqa: PLC0414 - re-exported
 from oma_desktop.model.described import Text as Text  # noqa: PLC0414 - re-exported
 from oma_desktop.model.egress import EgressPolicy
+from oma_desktop.model.execution_routing import ExecutionRouting
 from oma_desktop.model.hook_names import CallableName, LoopDetection
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.message_rules import of_messages
@@ -150,7 +151,7 @@ class OrchestratorOptions(Described):
     require_consequential_confirmation: bool = False
     scheduling_weights: SchedulingWeights | None = None
     strict_assignees: bool = True
-    execution_routing: JsonObject | None = None
+    execution_routing: ExecutionRouting | None = None
     max_delegation_depth: Annotated[int, Field(ge=0)] = 3
     max_cost_budget: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
     prices: dict[Text, Price] = {}

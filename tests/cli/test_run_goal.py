@@ -174,10 +174,72 @@ def test_a_restore_that_cannot_sum_up_keeps_the_results(cli, goal_run, tmp_path)
     assert calls(done.json) == ["coordinator | @synthesis | turn 0"]
 
 
-def test_unknown_ways_of_routing_are_refused(cli, goal_run):
-    arguments = goal_run(orchestrator={"executionRouting": {"strategy": "hybrid"}})
+def hybrid(profile, **options):
+    """A run whose simple goal a model looks at first; `profile` is what it says of it."""
+    said = {
+        "agents": ["analyst"],
+        "divisible": False,
+        "independentLook": False,
+        "changesWorld": "no",
+        "confidence": 0.9,
+        "reasons": ["As it reads."],
+        **profile,
+    }
+    routing = {"strategy": "hybrid", **options}
+    return {
+        "said": replies(**{"@route": [{"text": json.dumps(said)}]}),
+        "orchestrator": {"executionRouting": routing},
+    }
+
+
+def test_a_model_may_send_a_simple_goal_to_the_team(cli, goal_run):
+    arguments = goal_run("What is a market?", **hybrid({"agents": ["analyst", "writer"]}))
     done = cli("run", *arguments, "--json")
-    assert (done.code, done.error["code"]) == (2, "RUNFILE_NEEDS_HYBRID_ROUTING")
+    assert done.code == 0
+    assert calls(done.json)[:2] == ["router | @route | turn 0", "coordinator | @decompose | turn 0"]
+    assert done.json["routingDecision"] == {
+        "mode": "team",
+        "source": "hybrid",
+        "reason": "several_agents",
+    }
+    assert done.json["semanticRoutingAssessment"]["profile"]["agents"] == ["analyst", "writer"]
+
+
+def test_a_goal_that_stays_with_one_agent_saves_nothing(cli, goal_run, tmp_path):
+    done = cli("run", *goal_run("What is a market?", **hybrid({})))
+    assert done.code == 0
+    assert done.out.endswith("\n\nJust so.\n")
+    assert "One agent took the goal as it is; nothing was saved." in done.err
+    assert list(tmp_path.glob("store*")) == []
+
+
+def test_a_risky_goal_waits_for_a_declaration(cli, goal_run, tmp_path):
+    agents = [
+        {"name": "analyst", "permissionBoundary": "inside", "provider": "play"},
+        {"name": "writer", "permissionBoundary": "outside", "provider": "play"},
+    ]
+    team = {"name": "desk", "agents": agents}
+    wish = hybrid({"agents": ["analyst", "writer"]})
+    done = cli("run", *goal_run("What is a market?", team=team, **wish), "--json")
+    assert (done.code, done.error["code"]) == (1, "ROUTING_DECLARATION_REQUIRED")
+    assert "permission_boundaries" in done.error["message"]
+    assert "governanceIntent" in done.error["hint"]
+    assert list(tmp_path.glob("store*")) == []
+
+
+def test_the_model_that_looks_at_goals_is_found_before_anything_runs(cli, goal_run, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    wish = hybrid({}, provider="openai", model="m")
+    done = cli("run", *goal_run("What is a market?", **wish), "--json")
+    assert (done.code, done.error["code"]) == (2, "LLM_KEY_MISSING")
+
+
+def test_dev_19_keys_of_the_question_need_the_question(cli, goal_run):
+    path = goal_run(orchestrator={"executionRouting": {"threshold": 0.5}})[0]
+    done = cli("check", path, "--json")
+    (found,) = done.json["problems"]
+    assert found["path"].startswith("$.orchestrator.executionRouting")
+    assert "hybrid" in found["message"]
 
 
 # ---------------------------------------------------------------------- real processes

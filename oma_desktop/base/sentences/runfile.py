@@ -134,11 +134,6 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Did you mean {nearest}?"),
     ),
     # later versions
-    "RUNFILE_NEEDS_HYBRID_ROUTING": Sentence(
-        N_("{name}: only deterministic is known here."),
-        _LATER,
-        N_("Leave it away: the wording of the goal then decides who takes it."),
-    ),
     "RUNFILE_NEEDS_JOURNAL": Sentence(
         N_("{name} needs the run journal."), _LATER, N_("Set journal to false.")
     ),

@@ -30,7 +30,7 @@ class Route:
     """The choice, who made it, and why."""
 
     mode: Mode
-    source: Literal["mode", "governance", "router", "deterministic", "plan_only"]
+    source: Literal["mode", "governance", "router", "deterministic", "hybrid", "plan_only"]
     reason: str
 
     def to_json(self) -> JsonObject:

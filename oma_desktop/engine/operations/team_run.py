@@ -10,9 +10,11 @@ from oma_desktop.engine.coordination.coordinator import coordinator_agent
 from oma_desktop.engine.coordination.decomposition import plan_goal
 from oma_desktop.engine.coordination.loading import assign_all, load_plan
 from oma_desktop.engine.coordination.plan_gate import PlanGate
+from oma_desktop.engine.coordination.profiling import Profiling
 from oma_desktop.engine.coordination.routing import Route, route
 from oma_desktop.engine.coordination.single import run_single
 from oma_desktop.engine.coordination.synthesis import conclude
+from oma_desktop.engine.guarding import flag
 from oma_desktop.engine.heartbeat import taken
 from oma_desktop.engine.identity import new_identity, one_run_id
 from oma_desktop.engine.judging import check_judges
@@ -22,8 +24,10 @@ from oma_desktop.engine.operations.new_run import free_place
 from oma_desktop.engine.options import TeamRunOptions
 from oma_desktop.engine.prompt import team_context
 from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.spans import span
 from oma_desktop.engine.team import Team
 from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.execution_routing import ExecutionRouting
 from oma_desktop.model.governance import Governance
 from oma_desktop.model.result import TeamRunResult
 from oma_desktop.model.verify import VerifySpec
@@ -38,6 +42,7 @@ class TeamRun:
         self._goal = goal
         self._options = options
         self._roster = team.config.agents
+        self._routing = base.options.execution_routing or ExecutionRouting()
 
     async def run(self) -> TeamRunResult:
         """See `OpenMultiAgent.run_team`."""
@@ -45,9 +50,9 @@ class TeamRun:
         way = await self._route()
         state = self._state()
         state.coordination.routing = way.to_json()
-        if way.mode == "single":
+        if way.mode == "single" and not self._is_asked_about(way):
             return await self._single(state)
-        return await self._as_team(state, way)
+        return await self._as_team(state, profiled=way.mode == "single")
 
     def _check(self) -> None:
         check_team(self._team)
@@ -83,14 +88,17 @@ class TeamRun:
             return Route("team", "governance", "roles")
         if options.plan_only:
             return Route("team", "plan_only", "asked")
-        routing = self._base.options.execution_routing or {}
         return await route(
             self._goal,
             self._roster,
             routers=(options.router, self._base.router),
             bus=self._base.services.bus,
-            may_fall_back=routing.get("failurePolicy", "fallback") != "fail",
+            may_fall_back=self._routing.may_fall_back,
         )
+
+    def _is_asked_about(self, way: Route) -> bool:
+        """Whether a model looks at it first: only where the wording sends it to one agent."""
+        return self._routing.strategy == "hybrid" and way.source == "deterministic"
 
     def _governance(self) -> Governance | None:
         """The roles that decide how this run goes; an explicit mode wins over them."""
@@ -109,6 +117,7 @@ class TeamRun:
         give_memory(state, self._team.config, None, self._base.services)
 
         async def opening(attempt: Attempt) -> bool:
+            _tell_route(attempt)
             await run_single(attempt, self._goal, now=self._base.now())
             return False
 
@@ -116,7 +125,8 @@ class TeamRun:
 
     # ------------------------------------------------------------------ the team
 
-    async def _as_team(self, state: RunState, way: Route) -> TeamRunResult:
+    async def _as_team(self, state: RunState, *, profiled: bool) -> TeamRunResult:
+        """With `profiled` a model looks at the goal first; it may leave it to one agent yet."""
         services, checkpoint = self._base.services, self._options.checkpoint
         async with taken(checkpoint.lock if checkpoint else None, services.lanes):
             place = await free_place(self._base, self._options, state.identity.run_id)
@@ -126,10 +136,29 @@ class TeamRun:
             attempt = self._base.attempt(self._team, state, self._options, place)
             if self._options.governance is not None and self._options.governance.roles:
                 state.flags.clear()  # the one there is speaks of runs without a declaration (5.7)
-            return await attempt.run(opening=self._open, closing=self._close)
+            opening = self._look_first if profiled else self._open
+            return await attempt.run(opening=opening, closing=self._close)
+
+    async def _look_first(self, attempt: Attempt) -> bool:
+        declared = self._options.governance is not None
+        profiling = Profiling(attempt, settings=self._options.coordinator, declared=declared)
+        way = await profiling.route(self._goal)
+        if way is None:
+            return False
+        facts = attempt.state.coordination
+        facts.routing = way.to_json()
+        flag(attempt.team, attempt.state)
+        if way.mode == "team":
+            return await self._open(attempt)
+        facts.alone = True
+        facts.planning = facts.due = False
+        _tell_route(attempt)
+        await run_single(attempt, self._goal, now=self._base.now())
+        return False
 
     async def _open(self, attempt: Attempt) -> bool:
         """Make the plan and have it let through."""
+        _tell_route(attempt)
         if not await self._plan(attempt):
             return False
         gate = PlanGate(attempt, plan_only=self._options.plan_only)
@@ -156,3 +185,11 @@ class TeamRun:
 
     async def _close(self, attempt: Attempt) -> None:
         await conclude(attempt, self._options.coordinator)
+
+
+def _tell_route(attempt: Attempt) -> None:
+    """Record the decision as a span of its own (engine.md 1.12)."""
+    way = attempt.state.coordination.routing or {}
+    facts = {f"routing_{key}": str(way[key]) for key in ("mode", "source", "reason")}
+    with span("routing", "decide_execution_route", of_run=True, **facts):
+        pass
