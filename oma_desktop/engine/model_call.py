@@ -155,6 +155,7 @@ class ModelCall:
             attempt=self._job.attempt,
             turn=turn,
             reasoning_as_text=as_text,
+            text_calls=agent.text_tool_calls,
             reasoning_chars=threshold(shorten, default=REASONING_CHARS),
         )
 

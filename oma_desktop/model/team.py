@@ -37,7 +37,8 @@ class AgentConfig(Described):
     `module:function`. `history` seeds conversations with the agent, never tasks.
     `compressToolResults` replaces results the model has answered (default: from 500 characters on),
     `preserveReasoningAsText` sends reasoning back as text to models that take no other, shortened
-    by `compressReasoningText` (default with it: from 1,200 characters on).
+    by `compressReasoningText` (default with it: from 1,200 characters on). `textToolCalls` says
+    whether calls that the model writes as text count (default: on servers of one's own only).
     """
 
     name: Annotated[str, Field(min_length=1, max_length=128)]
@@ -81,6 +82,7 @@ class AgentConfig(Described):
     compress_tool_results: bool | Threshold | None = None
     preserve_reasoning_as_text: bool | None = None
     compress_reasoning_text: bool | Threshold | None = None
+    text_tool_calls: bool | None = None
     fail_on: list[FailOn] | None = None
     before_run: CallableName | None = None
     after_run: CallableName | None = None

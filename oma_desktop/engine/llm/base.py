@@ -17,7 +17,8 @@ class ModelRequest:
 
     `turn` counts the turns before this one, also those no longer in `messages`; `summary` is a call
     that sums up a conversation (engine.md 3.9). With `reasoning_as_text` reasoning the wire has no
-    place for is sent as text, shortened from `reasoning_chars` characters on.
+    place for is sent as text, shortened from `reasoning_chars` characters on. `text_calls` says
+    whether tool calls written as text count; None: where the server is a local one.
     """
 
     model: str
@@ -41,6 +42,7 @@ class ModelRequest:
     phase: Literal["turn", "summary"] = "turn"
     reasoning_as_text: bool = False
     reasoning_chars: int | None = None
+    text_calls: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from oma_desktop.engine.llm.base import (
 from oma_desktop.engine.llm.http import HttpEndpoint, interruptible
 from oma_desktop.engine.llm.retry_policy import RetryNotice, RetryPolicy
 from oma_desktop.engine.llm.sse import SseEvent, SseReader
+from oma_desktop.engine.llm.text_calls import with_text_calls
 from oma_desktop.model.errors import BadReply, ProviderError, Refused
 from oma_desktop.model.json_value import JsonObject
 
@@ -85,6 +86,11 @@ class Wire(Protocol):
 
     def turn(self) -> Turn:
         """Return what receives one answer."""
+        ...
+
+    @property
+    def new_id(self) -> Callable[[], str]:
+        """What names a call the server gave no id."""
         ...
 
 
@@ -194,7 +200,12 @@ class StreamedAdapter(ModelAdapter):
                     async with aclosing(_deltas(chunks, turn, token)) as deltas:
                         async for delta in deltas:
                             yield delta
-        yield turn.reply()
+        yield self._read(turn.reply(), request)
+
+    def _read(self, reply: ModelReply, request: ModelRequest) -> ModelReply:
+        """Look for calls in the text where that is wanted (engine.md 8.2)."""
+        wanted = self.is_local if request.text_calls is None else request.text_calls
+        return with_text_calls(reply, request.tools, self._wire.new_id) if wanted else reply
 
     def _explained(self, error: ProviderError, turn: Turn, request: ModelRequest) -> ProviderError:
         error.facts.setdefault("provider", self.name)

@@ -222,3 +222,20 @@ async def test_repeats_are_events(desk):
         ("a", 529, 1),
         ("a", 529, 2),
     ]
+
+
+async def test_calls_in_text_run_like_any_other_on_a_local_server(desk):
+    """A small model that cannot call tools properly still works, unless the agent says no."""
+    written = '<tool_call>{"name": "noop", "arguments": {}}</tool_call>'
+    async with Loopback([turn(text=written), turn(text="ok")]) as server:
+        assert (await desk.run(server)).success
+        told = [m for m in server.requests[1].body["messages"] if m["role"] == "tool"]
+    assert desk.done == [("noop", {})]
+    assert [m["content"] for m in told] == ["noop did it"]
+
+
+async def test_calls_in_text_can_be_switched_off(desk):
+    written = '<tool_call>{"name": "noop", "arguments": {}}</tool_call>'
+    async with Loopback([turn(text=written)]) as server:
+        assert (await desk.run(server, textToolCalls=False)).success
+    assert desk.done == []
