@@ -14,6 +14,7 @@ from typing_extensions import override
 from oma_desktop.engine.attempt import Execute
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.llm.base import ModelAdapter, ModelEvent, ModelRequest
+from oma_desktop.engine.llm.passing import PassingAdapter
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.model.egress import AllowlistPolicy, OfflinePolicy, allowed, origin_of
 from oma_desktop.model.errors import EgressDenied
@@ -56,43 +57,20 @@ def _policed(team: Team, agent: AgentConfig, policies: tuple[Policy, ...]) -> Mo
     return _Policed(adapter, agent, policies)
 
 
-class _Policed(ModelAdapter):
+class _Policed(PassingAdapter):
     """An adapter that is asked where it goes before each turn."""
 
     def __init__(
         self, inner: ModelAdapter, agent: AgentConfig, policies: tuple[Policy, ...]
     ) -> None:
-        self.name = inner.name
-        self._inner = inner
+        super().__init__(inner)
         self._agent = agent
         self._policies = policies
-
-    @property
-    @override
-    def is_local(self) -> bool:
-        """As the inner adapter."""
-        return self._inner.is_local
-
-    @property
-    @override
-    def goes_to(self) -> str | None:
-        """As the inner adapter."""
-        return self._inner.goes_to
-
-    @property
-    @override
-    def is_offline(self) -> bool:
-        """As the inner adapter."""
-        return self._inner.is_offline
 
     @override
     async def stream(self, request: ModelRequest, token: CancelToken) -> AsyncIterator[ModelEvent]:
         """Judge, then pass everything on. Raises EgressDenied, then nothing was sent."""
-        if not self._inner.is_offline:
-            judge(self._agent, self._inner.goes_to, self._policies)
-        async for event in self._inner.stream(request, token):
+        if not self.inner.is_offline:
+            judge(self._agent, self.inner.goes_to, self._policies)
+        async for event in self.inner.stream(request, token):
             yield event
-
-    @override
-    async def close(self) -> None:
-        """The owner of the inner adapter closes it."""

@@ -12,6 +12,7 @@ from oma_desktop.engine.attempt import Execute
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.cost import CostEstimateInvalid, ModelUse, RunCost
 from oma_desktop.engine.llm.base import ModelAdapter, ModelEvent, ModelReply, ModelRequest
+from oma_desktop.engine.llm.passing import PassingAdapter
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.model.message import TokenUsage
 from oma_desktop.model.result import AgentRunResult
@@ -57,40 +58,17 @@ class _Meter:
         return replace(bad, error_info=replace(bad.error_info, kind="budget"))
 
 
-class _Metered(ModelAdapter):
+class _Metered(PassingAdapter):
     """An adapter that tells the meter what its calls used."""
 
     def __init__(self, inner: ModelAdapter, meter: _Meter) -> None:
-        self.name = inner.name
-        self._inner = inner
+        super().__init__(inner)
         self._meter = meter
-
-    @property
-    @override
-    def is_local(self) -> bool:
-        """As the inner adapter."""
-        return self._inner.is_local
-
-    @property
-    @override
-    def goes_to(self) -> str | None:
-        """As the inner adapter."""
-        return self._inner.goes_to
-
-    @property
-    @override
-    def is_offline(self) -> bool:
-        """As the inner adapter."""
-        return self._inner.is_offline
 
     @override
     async def stream(self, request: ModelRequest, token: CancelToken) -> AsyncIterator[ModelEvent]:
         """Pass everything on."""
-        async for event in self._inner.stream(request, token):
+        async for event in self.inner.stream(request, token):
             if isinstance(event, ModelReply) and event.usage is not None:
                 self._meter.count(request.model or self.name, event.usage)
             yield event
-
-    @override
-    async def close(self) -> None:
-        """The owner of the inner adapter closes it."""
