@@ -92,7 +92,7 @@ class ToolRound:
         """Run what is open. True: the round is closed and its results are in the conversation.
 
         False: it stays open, `suspended` (a decision or the operator's suspend) or aborted. Raises
-        OmaError when a suspension or its record could not be written.
+        OmaError when a request for a decision or its record could not be written.
         """
         open_calls = [i for i, p in enumerate(self._state.pending) if _is_open(p)]
         outcomes = await asyncio.gather(*map(self._one, open_calls), return_exceptions=True)
@@ -107,7 +107,9 @@ class ToolRound:
             return True
         if not self._token.aborted:
             self.suspended = True
-            await self._save(Boundary.ROUND_SUSPENDED, strict=True)
+            # Strict where a person is asked. An operator's suspend asks nobody: what was saved
+            # before is safe to go on from, and a full disk must not fail the task for it.
+            await self._save(Boundary.ROUND_SUSPENDED, strict=bool(self.requests()))
         return False
 
     async def _one(self, index: int) -> None:
