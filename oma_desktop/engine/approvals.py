@@ -54,6 +54,7 @@ class Approvals:
         self._lanes = lanes
         self._clock = clock
         self._bus = bus
+        self._taken: dict[str, ApprovalRequest] = {}
 
     def able(self) -> tuple[CheckpointWriter, ApprovalLedger]:
         """Return what a suspension needs, or raise AtomicStoreRequired."""
@@ -151,8 +152,14 @@ class Approvals:
         content: JsonObject = {"kind": "task_dispatch", "task": cast("JsonValue", task)}
         if request_hash("task_dispatch", task["id"], content) != request["requestHash"]:
             raise StaleDecision("APPROVAL_STALE_DECISION", id=request["id"], task=task["id"])
-        del self._state.pending[request["id"]]
+        self._taken[task["id"]] = self._state.pending.pop(request["id"])
         return True
+
+    def give_back_dispatch(self, task_id: str) -> None:
+        """What `take_dispatch` used up is open to be used again; nothing where it used nothing."""
+        request = self._taken.pop(task_id, None)
+        if request is not None:
+            self._state.pending[request["id"]] = request
 
     async def suspend_call(
         self,

@@ -16,6 +16,10 @@ class DispatchGate:
         self._question = attempt.team.gates.dispatch
         self._gate = RunGate(attempt, "dispatch")
 
+    def give_back(self, task_id: str) -> None:
+        """The task was let through and did not begin: an approval it used up stands again."""
+        self._approvals.give_back_dispatch(task_id)
+
     async def passes(self, task_id: str) -> bool:
         """True: start it now. False: it stays as it is, or the run stops."""
         task = self._state.queue.get(task_id)

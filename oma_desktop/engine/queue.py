@@ -209,10 +209,13 @@ class TaskQueue:
         self._require(task_id, "pending")
         return self._set(task_id, status="in_progress", updatedAt=self._now())
 
-    def put_back(self, task_id: str) -> TaskSnapshot:
-        """`in_progress` to `pending`: a task that was started but never began to work."""
-        self._require(task_id, "in_progress")
-        return self._set(task_id, status="pending", updatedAt=self._now())
+    def put_back(self, task: TaskSnapshot) -> TaskSnapshot:
+        """Undo `start` for a task that never began to work: the very document of before.
+
+        What a reviewer approved of it is still what would run.
+        """
+        self._require(task["id"], "in_progress")
+        return self._put(task["id"], task)
 
     def complete_task(self, task_id: str, result: str | None = None) -> list[str]:
         """Finish a task with success. Returns the ids it unblocked, in queue order."""

@@ -57,7 +57,10 @@ class TaskWork:
     async def run(self, task_id: str) -> None:
         """Bring the task as far as it goes: completed, failed, parked, or not started at all."""
         asked = self._state.queue.get(task_id)
-        if not await self._gate.passes(task_id) or self._control.stop is not None:
+        if not await self._gate.passes(task_id):
+            return
+        if self._control.stop is not None:
+            self._gate.give_back(task_id)
             return
         if self._state.queue.get(task_id) is not asked or self._state.queue.hides(task_id):
             return  # a plan patch moved it meanwhile; the dispatcher hears what became of it
@@ -70,13 +73,14 @@ class TaskWork:
             task_role=asked.get("role"),
             agent_name=asked.get("assignee"),
         ) as recorded:
-            await self._run(task_id)
+            await self._run(asked)
             status = self._state.queue.get(task_id)["status"]
             recorded.set(task_status=status, task_retries=self._state.retries.get(task_id))
             if status == "failed":
                 recorded.fail("TASK_FAILED")
 
-    async def _run(self, task_id: str) -> None:
+    async def _run(self, asked: TaskSnapshot) -> None:
+        task_id = asked["id"]
         task = self._begin(task_id)
         agent = self._attempt.team.agent(task.get("assignee", ""))
         if agent is None:
@@ -85,7 +89,7 @@ class TaskWork:
         data = cast("Mapping[str, object]", task)
         self._bus.emit("task_start", agent=agent.name, task=task_id, data=data)
         self._bus.emit("agent_start", agent=agent.name, task=task_id, data=data)
-        await self._with_agent(task, agent)
+        await self._with_agent(task, agent, asked)
 
     def _begin(self, task_id: str) -> TaskSnapshot:
         task = self._state.queue.start(task_id)
@@ -94,13 +98,15 @@ class TaskWork:
         self._bus.emit("task_status", task=task_id, data={"from": "pending", "to": "in_progress"})
         return task
 
-    async def _with_agent(self, task: TaskSnapshot, agent: AgentConfig) -> None:
+    async def _with_agent(
+        self, task: TaskSnapshot, agent: AgentConfig, asked: TaskSnapshot
+    ) -> None:
         """Wait for the agent; the wait is shown and is no part of the duration (DEV-33)."""
         ways = self._ways(task, agent)
         lock = self._lock(agent, routed=ways != (agent,))
         async with self._place(task["id"], lock):
             if self._control.stop is not None:
-                self._unbegin(task["id"])
+                self._unbegin(asked)
                 return
             clock = self._attempt.services.clock
             start = clock.monotonic()
@@ -181,11 +187,13 @@ class TaskWork:
         except OmaError:
             return build_prompt(task, dependencies=[], memory_summary="", messages=[])
 
-    def _unbegin(self, task_id: str) -> None:
-        """The run stops before the task did anything: back to where it was."""
+    def _unbegin(self, asked: TaskSnapshot) -> None:
+        """The run stops before the task did anything: back to where it was, approval included."""
+        task_id = asked["id"]
         if task_id in self._state.entries:
             self._state.carried[task_id] = self._state.queue.get(task_id)
-        self._state.queue.put_back(task_id)
+        self._state.queue.put_back(asked)
+        self._gate.give_back(task_id)
 
     async def _once(
         self, task: TaskSnapshot, agent: AgentConfig, number: int, *, more: str | None = None
