@@ -10,7 +10,7 @@ from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.cli.files import read_store
 from oma_desktop.cli.output import Exit, Output, filled, problem_line
-from oma_desktop.engine.restore import may_reopen, reopened
+from oma_desktop.engine.restore import reopened
 from oma_desktop.engine.run_files import declared_effects, read_files, saved_key
 from oma_desktop.model.approval_views import read_ledger, valid_rows
 from oma_desktop.model.checkpoint import CheckpointSnapshot
@@ -62,7 +62,7 @@ def _reopened(snapshot: CheckpointSnapshot) -> CheckpointSnapshot:
     """Return the snapshot as `--retry-failed` will take it up."""
     now = to_ms_iso(SystemClock().now())
     queue = snapshot["queue"]
-    tasks = [reopened(task, now) if may_reopen(task) else task for task in queue["tasks"]]
+    tasks = reopened(queue["tasks"], now)
     return cast("CheckpointSnapshot", {**snapshot, "queue": {**queue, "tasks": tasks}})
 
 

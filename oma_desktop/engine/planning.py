@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Final, cast
 
 from oma_desktop.engine.judging import check_judges
 from oma_desktop.model.checkpoint import RunMode, TaskSnapshot
@@ -15,6 +15,8 @@ from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.metadata import clean_task_metadata, task_metadata_problem
 from oma_desktop.model.team import TaskSpec
 from oma_desktop.model.verify import VerifySpec
+
+UNRESOLVED: Final = "UNRESOLVED_DEPENDENCIES: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def refuse_broken_graph(tasks: list[TaskSnapshot]) -> None:
 
 def unresolved_text(missing: list[str]) -> str:
     """What a task with dependencies nothing answers to keeps as its result."""
-    return "UNRESOLVED_DEPENDENCIES: " + ", ".join(missing)
+    return UNRESOLVED + ", ".join(missing)
 
 
 def _fold(name: str) -> str:

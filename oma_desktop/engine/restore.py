@@ -6,17 +6,19 @@ Everything is validated before anything is changed (W9): the loader checks the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, cast
 
 from oma_desktop.engine.budget import RunBudget, settled_at_restore
 from oma_desktop.engine.message_bus import MessageBus
 from oma_desktop.engine.nested_usage import entry_usage
+from oma_desktop.engine.planning import UNRESOLVED
 from oma_desktop.engine.queue import TERMINAL, TaskQueue
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.model.checkpoint import (
     CheckpointSnapshot,
     CompletedTaskResult,
+    InFlightEntry,
     TaskSnapshot,
 )
 from oma_desktop.model.errors import InvalidInput
@@ -27,6 +29,7 @@ from oma_desktop.model.own_facts import answer_of, unsure_calls
 from oma_desktop.model.result import RunIdentity, no_usage
 
 _KNOWN: Final = frozenset(CheckpointSnapshot.__annotations__)
+_OF_A_JOURNAL: Final = frozenset(("conversationLineage", "journalSeq"))
 _OWN_LIVE: Final = frozenset(("usage", "end", "retries", "unsure", "verify", "answer"))
 
 
@@ -56,9 +59,9 @@ def revive(
 ) -> RunState:
     """Build the live state of the next attempt. `own` are our own facts of the snapshot."""
     saved_tasks = snapshot["queue"]["tasks"]
-    entries = {e["taskId"]: e for e in snapshot.get("inFlightTasks", [])}
+    entries = {e["taskId"]: _unjournaled(e) for e in snapshot.get("inFlightTasks", [])}
     if retry_failed:
-        saved_tasks = [reopened(t, now()) if may_reopen(t) else t for t in saved_tasks]
+        saved_tasks = reopened(saved_tasks, now())
     queue = TaskQueue(now=now, listener=queue_listener)
     queue.load(reset_for_resume(saved_tasks, now=now()))
     completed = {r["taskId"]: with_result(r, t) for r, t in _results(snapshot)}
@@ -124,20 +127,52 @@ def carried_task(task: TaskSnapshot) -> TaskSnapshot:
     return cast("TaskSnapshot", {**task, "status": "in_progress"})
 
 
-def may_reopen(task: TaskSnapshot) -> bool:
-    """Whether `retry_failed` opens a task: failed ones, and those skipped behind a skipped one."""
+def reopenable(tasks: Sequence[TaskSnapshot]) -> set[str]:
+    """The ids `retry_failed` opens: failed tasks, and those skipped behind a skipped one.
+
+    What waits for a task that stays failed or skipped stays as it is, too: it could never begin.
+    """
+    wanted = {t["id"] for t in tasks if _may_reopen(t)}
+    waiting: dict[str, list[str]] = {}
+    for task in tasks:
+        for dep in task.get("dependsOn", ()):
+            waiting.setdefault(dep, []).append(task["id"])
+    shut = [
+        t["id"] for t in tasks if t["status"] in {"failed", "skipped"} and t["id"] not in wanted
+    ]
+    while shut:
+        behind = wanted.intersection(waiting.get(shut.pop(), ()))
+        wanted -= behind
+        shut.extend(behind)
+    return wanted
+
+
+def _may_reopen(task: TaskSnapshot) -> bool:
+    """A task with a dependency that does not exist is never run as if it had none (P15)."""
     if "supersededByRevision" in task or "recoveredByRevision" in task:
         return False
-    behind = task["status"] == "skipped" and task.get("result", "").startswith(
-        "Skipped: dependency "
-    )
-    return task["status"] == "failed" or behind
+    why = task.get("result", "")
+    if task["status"] == "failed":
+        return not why.startswith(UNRESOLVED)
+    return task["status"] == "skipped" and why.startswith("Skipped: dependency ")
 
 
-def reopened(task: TaskSnapshot, now: str) -> TaskSnapshot:
+def reopened(tasks: Sequence[TaskSnapshot], now: str) -> list[TaskSnapshot]:
+    """The tasks, those that may be tried again as if they had not run (`retry_failed`)."""
+    opened = reopenable(tasks)
+    return [_unrun(t, now) if t["id"] in opened else t for t in tasks]
+
+
+def _unrun(task: TaskSnapshot, now: str) -> TaskSnapshot:
     """The task as if it had not run; its dependencies decide whether it is ready."""
     copy = {k: v for k, v in task.items() if k != "result"}
     return cast("TaskSnapshot", {**copy, "status": "pending", "updatedAt": now})
+
+
+def _unjournaled(entry: InFlightEntry) -> InFlightEntry:
+    """The entry without its marks of a run journal: without one, v4 is written (formats.md 2.3)."""
+    kept = {k: v for k, v in entry.items() if k not in _OF_A_JOURNAL}
+    return cast("InFlightEntry", kept)
 
 
 def _results(

@@ -8,7 +8,7 @@ from typing import cast
 
 from oma_desktop.engine.judging import missing_judges
 from oma_desktop.engine.queue import TERMINAL
-from oma_desktop.engine.restore import may_reopen
+from oma_desktop.engine.restore import reopenable
 from oma_desktop.model.checkpoint import CheckpointSnapshot, TaskSnapshot
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonValue
@@ -31,7 +31,9 @@ def verify_again(
     to be judged and cannot be any more is never run unjudged: raises InvalidInput
     RESTORE_VERIFY_DAMAGED or RESTORE_JUDGES_MISSING before anything is changed.
     """
-    left = {t["id"]: t for t in snapshot["queue"]["tasks"] if _is_left(t, retry_failed)}
+    all_tasks = snapshot["queue"]["tasks"]
+    again = reopenable(all_tasks) if retry_failed else set()
+    left = {t["id"]: t for t in all_tasks if t["status"] not in TERMINAL or t["id"] in again}
     saved = _saved(snapshot)
     wishes = _by_title(specs, left.values()) if saved is None else _read(saved, left)
     missing = sorted({j for spec in wishes.values() for j in missing_judges(spec, agents)})
@@ -39,10 +41,6 @@ def verify_again(
         tasks = [left[i]["title"] for i, s in wishes.items() if missing_judges(s, agents)]
         raise InvalidInput("RESTORE_JUDGES_MISSING", agents=missing, tasks=tasks)
     return wishes
-
-
-def _is_left(task: TaskSnapshot, retry_failed: bool) -> bool:
-    return task["status"] not in TERMINAL or (retry_failed and may_reopen(task))
 
 
 def _saved(snapshot: CheckpointSnapshot) -> JsonValue:

@@ -1,0 +1,136 @@
+"""What no single part owns: stops, approvals, restores and faults that meet in one run."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from dataclasses import replace
+
+import pytest
+
+from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.tools.gate import ALLOW, GateDecision, Gates
+from tests.core.engine.run_world import RunWorld, ok, spec, statuses
+from tests.core.engine.test_stops import LONG, SPECS, stop_at
+
+SUSPEND = GateDecision("suspend", "look")
+ONE_CALL = {
+    "team": {"name": "x"},
+    "orchestrator": {"maxConcurrency": 2},
+    "agents": [{"name": "a", "tools": ["look"]}, {"name": "b", "tools": ["look"]}],
+    "tools": {"look": {"schema": {}, "results": {"*": {"data": "seen", "delayMs": 500}}}},
+    "replies": {
+        "@default": [
+            {"tools": [{"id": "c", "name": "look", "input": {}}], "delayMs": 300},
+            {"text": "end"},
+        ]
+    },
+}
+
+
+# ------------------------------------------------------------------ a journal of another writer
+
+
+async def test_marks_of_a_journal_are_not_in_the_v4_a_program_without_one_writes():
+    world = RunWorld(script=LONG)
+    await world.run(*SPECS, real_runner=True)
+    both = next(s for s in world.store.saved if len(s["inFlightTasks"]) == 2)
+    v5 = copy.deepcopy(both)
+    v5 |= {"version": 5, "journalWatermarkSeq": 20, "journalRef": {"kind": "InMemoryRunJournal"}}
+    for entry in v5["inFlightTasks"]:
+        said = entry["conversationMessages"]
+        entry["journalSeq"] = 19
+        entry["conversationLineage"] = [[[1] for _ in m["content"]] for m in said]
+    world.store.saved.append(v5)
+    later = world.crashed()
+    assert (await later.restore(real_runner=True)).success
+    assert later.store.saved[0]["inFlightTasks"], "entries that are only carried are written too"
+    for saved in later.store.saved:
+        text = json.dumps(saved)
+        assert saved["version"] == 4
+        assert "journal" not in text
+        assert "conversationLineage" not in text
+
+
+# ------------------------------------------------------------------ an operator's suspend
+
+
+@pytest.mark.parametrize("moment", ["model_call", "tool_start"])
+async def test_a_suspend_while_the_disk_is_full_fails_no_task(moment):
+    """Nobody asked a person: the save of the open round is an ordinary one, never a fault."""
+    world = RunWorld(script=LONG)
+    stop_at(world, moment, 1, StopReason.SUSPEND)
+
+    def watch(event):
+        if event.type == moment and world.token.stopped:
+            world.store.fail = True
+        elif event.type == "run_end":
+            world.store.fail = False
+
+    world.bus.subscribe(watch)
+    result = await world.run(*SPECS, real_runner=True)
+    assert result.status.code == "suspended"
+    assert "failed" not in statuses(result).values()
+    world.store.fail = False
+    again = await world.restore(real_runner=True)
+    assert statuses(again) == dict.fromkeys("ABC", "completed")
+
+
+async def test_an_approved_dispatch_outlives_a_suspend_before_its_task_began():
+    """Three approved tasks of one agent: two wait for it when the operator suspends."""
+
+    async def hold(_task):
+        return SUSPEND
+
+    async def work(world, _agent, job):
+        if job.task_title == "A":
+            world.token.stop(StopReason.SUSPEND)
+            await asyncio.sleep(0)
+        return ok(job.task_title)
+
+    world = RunWorld(agents=("a",), work=work, gates=Gates(dispatch=hold))
+    await world.run(spec("A"), spec("B"), spec("C"))
+    world.decide()
+    asked = len(world.of("gate_call"))
+    suspended = await world.restore()
+    assert statuses(suspended) == {"A": "completed", "B": "pending", "C": "pending"}
+    world.work = None
+    done = await world.restore()
+    assert done.success
+    assert len(world.of("gate_call")) == asked, "nobody is asked again"
+    assert world.snapshot()["pendingApprovals"] == []
+
+
+# ------------------------------------------------------------------ usage and a refusal
+
+
+async def test_a_rejected_boundary_keeps_what_running_agents_used():
+    async def gate(task):
+        return SUSPEND if task["title"] == "B" else ALLOW
+
+    world = RunWorld(script=ONE_CALL)
+    world.team = replace(world.team, gates=replace(world.team.gates, dispatch=gate))
+    await world.run(spec("A", assignee="a"), spec("B", assignee="b"), real_runner=True)
+    saved = world.store.saved
+    at = next(i for i, s in enumerate(saved) if s["inFlightTasks"] and s["pendingApprovals"])
+    crashed = world.crashed(at)
+    before = crashed.snapshot()["omaDesktop"]["usage"]
+    assert before["input_tokens"] > 0
+    crashed.decide("reject")
+    result = await crashed.restore(real_runner=True)
+    assert result.status.code == "rejected"
+    assert result.total_usage == before
+    assert crashed.snapshot()["omaDesktop"]["usage"] == before
+
+
+# ------------------------------------------------------------------ trying again what failed
+
+
+async def test_p_15_a_task_with_a_dependency_that_does_not_exist_is_not_tried_again():
+    world = RunWorld(agents=("a",))
+    await world.run(spec("A"), spec("B", "nope"), spec("C", "B"))
+    again = await world.restore(retry_failed=True)
+    assert statuses(again) == {"A": "completed", "B": "failed", "C": "failed"}
+    assert [e.data["title"] for e in world.of("task_start")] == ["A"]
+    assert again.tasks[1]["result"] == "UNRESOLVED_DEPENDENCIES: nope"
