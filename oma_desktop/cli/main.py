@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import logging
 import os
 import traceback
 from collections.abc import Callable, Sequence
@@ -103,6 +104,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; never raises, never prints a traceback."""
     output = Output(as_json="--json" in arguments)
     try:
+        _keep_libraries_quiet()
         _choose_language()
         translate_argparse()
         return int(_dispatch(list(arguments), output))
@@ -164,6 +166,17 @@ def _nothing_there(path: str) -> InvalidInput:
     if meant is not None:
         return InvalidInput("COMMAND_UNKNOWN", found=path, nearest=meant)
     return InvalidInput("PATH_NOT_FOUND", path=path)
+
+
+def _keep_libraries_quiet() -> None:
+    """What libraries log, tracebacks included, is for whoever looks for a defect (product.md 5).
+
+    Without a handler the first record of the root logger would set up one that prints.
+    """
+    if not os.environ.get("OMA_DESKTOP_DEBUG"):
+        logging.lastResort = None
+        if not logging.getLogger().handlers:
+            logging.getLogger().addHandler(logging.NullHandler())
 
 
 def _choose_language() -> None:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import ROOT
+from tests.cli.conftest import ROOT, finish
 from tests.cli.files import write
 
 PROGRAM = ROOT / "tests" / "core" / "engine" / "backends" / "acp_program.py"
@@ -94,3 +94,11 @@ def test_a_script_plays_agents_that_are_programs_too(cli, tmp_path):
     done = cli("run", tmp_path / "run.json", "--script", tmp_path / "script.json", "--json")
     assert done.code == 0, done.err
     assert done.json["taskResults"][0]["output"] == "played"
+
+
+def test_a_program_that_ends_at_once_fails_its_task_without_a_traceback(processes, tmp_path):
+    gone = {"name": "gone", "backend": {"kind": "acp", "command": "true"}}
+    write(tmp_path, run=run_file(gone, tasks=[task("A", "gone")]))
+    done = finish(processes("run", tmp_path / "run.json", "--trust-folder", "--json"), 60)
+    assert done.code == 1, done.err
+    assert done.json["tasks"][0]["status"] == "failed"

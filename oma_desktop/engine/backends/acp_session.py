@@ -101,7 +101,9 @@ class AcpSession:
         """Close the connection and end the program with all it started."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            await connection.close()
+            # A program that is gone cannot take the goodbye; the library raises that here.
+            with suppress(OSError):
+                await connection.close()
         tree, self._tree = self._tree, None
         if tree is not None:
             await self._lanes.work(tree.end)

@@ -326,3 +326,10 @@ async def test_a_deaf_program_is_given_up_at_the_agents_limit(acp) -> None:
     acp.agent = acp.agent.model_copy(update={"backend": backend, "timeout_ms": 1500})
     result = await acp.run()
     assert (result.status.code, result.error_info.retryable) == ("timeout", True)
+
+
+async def test_a_program_that_is_gone_at_once_fails_its_task_only(acp) -> None:
+    backend = acp.agent.backend.model_copy(update={"command": "true", "args": []})
+    acp.agent = acp.agent.model_copy(update={"backend": backend})
+    result = await acp.run()
+    assert (result.success, result.error_info.code) == (False, "BACKEND_BROKEN")
