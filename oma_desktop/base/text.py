@@ -15,6 +15,7 @@ from functools import reduce
 from importlib import resources
 from string import Formatter
 from typing import Final
+from unicodedata import east_asian_width
 
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
@@ -24,6 +25,8 @@ DOMAIN: Final = "oma"
 LANGUAGES: Final = ("en", "zh_CN")
 
 _WIDE_MARKS: Final = ("。", "？", "！", "：", "；")  # full width: they end with white already
+_MARKS: Final = (".", "!", "?", ":", ";", ",", "…", *_WIDE_MARKS)
+_CLOSING: Final = "\"'”’»)]）”"
 
 _state: dict[str, gettext.NullTranslations] = {"now": gettext.NullTranslations()}
 
@@ -75,13 +78,18 @@ def ntr(singular: str, plural: str, n: int, /, **facts: object) -> str:
 def paragraph(sentences: Iterable[str]) -> str:
     """Set whole sentences one after the other, empty ones left out.
 
-    A full-width mark brings its own space, so Chinese sentences stand close.
+    A full-width mark brings its own space, so Chinese sentences stand close. A sentence that ends
+    with the words of another program may lack its mark; it gets one.
     """
     return reduce(_follow, filter(None, sentences), "")
 
 
 def _follow(text: str, sentence: str) -> str:
-    return f"{text} {sentence}" if text and not text.endswith(_WIDE_MARKS) else text + sentence
+    if not text or text.endswith(_WIDE_MARKS):
+        return text + sentence
+    if text.rstrip(_CLOSING).endswith(_MARKS):
+        return f"{text} {sentence}"
+    return f"{text}。{sentence}" if east_asian_width(sentence[0]) in "WF" else f"{text}. {sentence}"
 
 
 def listed(facts: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.base.text import tr
-from oma_desktop.cli.output import Exit, Output
+from oma_desktop.cli.output import Exit, Output, only_ours
 from oma_desktop.cli.report import Progress
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
@@ -94,7 +94,8 @@ def run_attempt(
             raise failures[0]
         return Exit.STOPPED if attempt.stopped_hard else code
 
-    return asyncio.run(main())
+    with only_ours():
+        return asyncio.run(main())
 
 
 def scripted_speed() -> float:

@@ -6,8 +6,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout, suppress
 from enum import IntEnum
 from typing import Final, TextIO
 
@@ -68,7 +68,7 @@ class Output:
         """
         plain = json.loads(stringify(value))
         text = _IN_JSON.sub(_escape, json.dumps(plain, ensure_ascii=False, indent=2))
-        if _printable(text, sys.stdout.encoding) != text:
+        if _printable(text, _stdout().encoding) != text:
             text = json.dumps(plain, indent=2)
         _give(text)
 
@@ -170,13 +170,51 @@ def silence(stream: TextIO) -> None:
         os.close(nowhere)
 
 
-def _give(text: str) -> None:
+_own: list[TextIO] = []
+"""Where results go while the printing of others is kept from stdout."""
+
+
+@contextmanager
+def only_ours() -> Iterator[None]:
+    """Keep stdout for results: what tools, and programs they start, print goes to stderr.
+
+    Else one `print` in a tool would spoil the document of `--json` (product.md 5).
+    """
+    sys.stdout.flush()
     try:
-        _write(sys.stdout, text)
+        number, aside = sys.stdout.fileno(), sys.stderr.fileno()
+        own = os.dup(number)
+    except OSError:  # not backed by a file: nothing but Python can print there
+        _own.append(sys.stdout)
+        number = own = -1
+    else:
+        _own.append(os.fdopen(own, "w", encoding=sys.stdout.encoding))
+        os.dup2(aside, number)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        stream = _own.pop()
+        if own != -1:
+            with suppress(OSError):  # the reader went away
+                stream.flush()
+            os.dup2(own, number)
+            with suppress(OSError):
+                stream.close()
+
+
+def _stdout() -> TextIO:
+    return _own[-1] if _own else sys.stdout
+
+
+def _give(text: str) -> None:
+    out = _stdout()
+    try:
+        _write(out, text)
     except BrokenPipeError:
-        silence(sys.stdout)
+        silence(out)
     except OSError as error:
-        silence(sys.stdout)
+        silence(out)
         raise WriteFailed("OUTPUT_NOT_WRITTEN", reason=error.strerror or "?") from error
 
 

@@ -136,6 +136,8 @@ def _why(result: TeamRunResult) -> str:
         said = result.error_info.message or result.error_info.code
     if said is None:
         return ""
+    if said == "TOKEN_BUDGET_EXCEEDED" and result.status.code == "budget_exhausted":
+        said = "RUN_BUDGET_USED_UP"  # an agent's own budget is told with the task
     facts = {"error": result.error_info.message if result.error_info else said}
     return sentence_of(said, facts) if said in catalogue() else said
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from oma_desktop.model.described import Described
 
-_PATTERN: Final = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
+_PATTERN: Final = r"^[^\W\d][\w.]*:[^\W\d]\w*$"
 CallableName: TypeAlias = Annotated[str, Field(pattern=_PATTERN)]
 """`module:function`."""
 

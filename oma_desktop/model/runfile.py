@@ -7,6 +7,7 @@ keys in `runfile_rules`, what this version cannot run yet in `runfile_limits`.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -152,10 +153,17 @@ class PythonTool(Described):
     count more than what the function's own author says.
     """
 
-    use: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+    use: Annotated[str, Field(pattern=r"^[^\W\d][\w.]*:[^\W\d]\w*$")]
     name: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] = None
     effect: EffectName = "unknown"
     consequential: bool | None = None
+
+    @model_validator(mode="after")
+    def _models_can_say_it(self) -> PythonTool:
+        function = self.use.partition(":")[2]
+        if self.name is None and not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", function):
+            raise ValueError("models call tools by plain letters: add a name")
+        return self
 
 
 class McpServer(Described):

@@ -27,6 +27,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Finished tasks are saved; the rest was not started."),
         N_("Raise maxCostBudget if the work is worth more, then restore the run."),
     ),
+    "RUN_BUDGET_USED_UP": Sentence(
+        N_("The run has used more tokens than its ceiling allows."),
+        N_("Finished tasks are saved; the rest was not started."),
+        N_("Raise maxTokenBudget if the work is worth more, then restore the run."),
+    ),
     "COST_RECOUNTED": Sentence(
         N_("What earlier attempts cost was not recorded."),
         N_("It was counted again from their saved results; the true cost may be higher."),

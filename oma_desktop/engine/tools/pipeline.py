@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from oma_desktop.base.clock import Clock
+from oma_desktop.base.sentences import catalogue, describe
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
@@ -339,8 +340,8 @@ def _gate_answer(outcome: Outcome[object]) -> GateDecision | None:
 
 
 def _error_text(tool: str, error: Exception | None) -> str:
-    if isinstance(error, OmaError):
-        return str(error)
+    if isinstance(error, OmaError) and error.code in catalogue():
+        return describe(error.code, error.facts).title
     text = str(error)
     return text or f'The tool "{tool}" failed with {type(error).__name__}.'
 

@@ -138,6 +138,17 @@ def _runner(function: Callable[..., Any], signature: Signature, use: str, lanes:
         getattr(function, "__call__", None)  # noqa: B004 - whether its call is asynchronous
     )
 
+    def contained(*positional: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever it takes
+        """What is no `Exception` is for whoever runs the thread, and that is us, not the loop."""
+        try:
+            return function(*positional, **named)
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise ToolFailed("PYTHON_TOOL_EXIT", use=use) from error
+        except BaseException as error:
+            if isinstance(error, Exception):
+                raise
+            raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
     async def run(input_: JsonObject, context: ToolContext) -> ToolOutput:
         try:
             positional, named = signature.bind(input_, context)
@@ -147,7 +158,7 @@ def _runner(function: Callable[..., Any], signature: Signature, use: str, lanes:
             if is_async:
                 value = await function(*positional, **named)
             else:
-                value = await lanes.aside(function, *positional, **named)
+                value = await lanes.aside(contained, *positional, **named)
                 if inspect.isawaitable(value):
                     value = await value
         except SystemExit as error:

@@ -377,3 +377,26 @@ async def test_two_folders_and_two_times_do_not_meet(load, tmp_path, lanes):
     (third,) = load_python_tools([PythonTool(use="tools:f")], modules, lanes=lanes)
     modules.close()
     assert [(await call(s)).data for s in (first, again, third)] == ["first", "again", "other"]
+
+
+ENDINGS = """
+import asyncio
+class Panic(BaseException): ...
+def interrupts(): raise KeyboardInterrupt
+def panics(): raise Panic("index out of bounds")
+def cancels(): raise asyncio.CancelledError
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [
+        ("interrupts", ToolFailed, "PYTHON_TOOL_EXIT"),
+        ("panics", RuntimeError, "Panic: index out of bounds"),
+        ("cancels", RuntimeError, "CancelledError"),
+    ],
+)
+async def test_what_is_no_exception_ends_the_call_only(load, name, error, said):
+    (spec,) = load(ENDINGS, name)
+    with pytest.raises(error, match=said):
+        await call(spec)
