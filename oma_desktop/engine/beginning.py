@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.options import CheckpointOptions, RunOptions, TeamRunOptions
@@ -18,7 +18,7 @@ Go: TypeAlias = Callable[[CancelToken], Awaitable[TeamRunResult]]
 def work_of(engine: OpenMultiAgent, wiring: Wiring, run_id: str, place: CheckpointOptions) -> Go:
     """Return what starts the run: a goal is planned, tasks and plans are run as they are.
 
-    Whoever asks to see the plan gets one, however simple the goal is.
+    Whoever asks to see the plan gets one, however simple the goal is; roles are a plan already.
     """
 
     async def reach_goal(token: CancelToken) -> TeamRunResult:
@@ -27,7 +27,8 @@ def work_of(engine: OpenMultiAgent, wiring: Wiring, run_id: str, place: Checkpoi
             checkpoint=place,
             token=token,
             coordinator=wiring.coordinator or Coordinator(),
-            mode="team" if wiring.team.gates.plan is not None else None,
+            mode=wiring.mode or _with_plan(wiring),
+            governance=wiring.governance,
         )
         return await engine.run_team(wiring.team, wiring.goal or "", options)
 
@@ -43,3 +44,9 @@ def work_of(engine: OpenMultiAgent, wiring: Wiring, run_id: str, place: Checkpoi
     if wiring.plan is not None:
         return replay
     return do_tasks if wiring.goal is None else reach_goal
+
+
+def _with_plan(wiring: Wiring) -> Literal["team"] | None:
+    ceiling = wiring.orchestrator.max_token_budget
+    roles = wiring.governance is not None and wiring.governance.applies(ceiling=ceiling)
+    return "team" if wiring.team.gates.plan is not None and not roles else None

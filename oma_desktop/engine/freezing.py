@@ -56,7 +56,11 @@ def freezing_goal(engine: OpenMultiAgent, wiring: Wiring) -> Freezing:
 
     async def go(token: CancelToken) -> Frozen:
         options = TeamRunOptions(
-            token=token, coordinator=wiring.coordinator or Coordinator(), plan_only=True
+            token=token,
+            coordinator=wiring.coordinator or Coordinator(),
+            mode=wiring.mode,
+            governance=wiring.governance,
+            plan_only=True,
         )
         result = await engine.run_team(_read_later(wiring.team), wiring.goal or "", options)
         return Frozen(create_plan_artifact(result) if result.plan_only else None, result)

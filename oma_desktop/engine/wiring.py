@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
@@ -44,6 +45,8 @@ from oma_desktop.engine.tools.builtin.workspace import Guard
 from oma_desktop.engine.tools.grants import is_granted
 from oma_desktop.engine.tools.registry import ToolRegistry, ToolSpec
 from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.goal_rules import governance_of
+from oma_desktop.model.governance import Governance
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.runfile import Coordinator, RunFile
 from oma_desktop.model.runfile_limits import refuse_unsupported
@@ -64,7 +67,8 @@ class Wiring:
     """What the orchestrator needs, and where calls will go. `close` when the run is over.
 
     `homeless` names agents that have built-in tools and no folder to use them in. `goal` is given
-    instead of `specs` where a coordinator plans; `coordinator` None: there is none (scripts only).
+    instead of `specs` where a coordinator plans; `mode` and `governance` say who reaches it;
+    `coordinator` None: there is none (scripts only).
     """
 
     team: Team
@@ -76,6 +80,8 @@ class Wiring:
     goal: str | None = None
     coordinator: Coordinator | None = field(default_factory=Coordinator)
     recovery: RecoveryOptions | None = None
+    mode: Literal["single", "team"] | None = None
+    governance: Governance | None = None
     _models: Endpoints | None = None
     _outside: OutsideTools | None = None
     _check: Callable[[], None] = lambda: None
@@ -173,7 +179,7 @@ def wire(
     # A restore goes by what is saved: its plan file may be gone by then.
     plan = plan_of(run_file, base_dir) if needs_work else None
     wired = _wired(run_file, base_dir, world, script, needs_work=needs_work and plan is None)
-    return replace(wired, plan=plan)
+    return replace(wired, plan=plan, mode=run_file.mode, governance=governance_of(run_file))
 
 
 def _wired(

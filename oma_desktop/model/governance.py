@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.team import AgentConfig, TaskSpec
+
+Conclusion: TypeAlias = Literal["satisfied", "unsatisfied", "not_applicable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,26 @@ class Governance:
             self.intent == "preferred" and self.under_budget == "degrade" and ceiling is not None
         )
         return self.intent != "none" and not degraded
+
+    def conclusion(
+        self,
+        statuses: Mapping[str, str],
+        *,
+        ceiling: int | None,
+        mode_given: bool,
+    ) -> tuple[Conclusion, str | None]:
+        """What came of the declaration, and why it was not kept (engine.md 1.7).
+
+        `statuses` are those of the tasks by role.
+        """
+        if self.intent == "none":
+            return "not_applicable", None
+        if mode_given:
+            return "unsatisfied", "overridden"
+        if not self.applies(ceiling=ceiling):
+            return "unsatisfied", "budget"
+        done = all(statuses.get(role) == "completed" for role in self.roles)
+        return ("satisfied", None) if done else ("unsatisfied", "missing_roles")
 
     def specs(self, goal: str, roster: Sequence[AgentConfig]) -> tuple[TaskSpec, ...]:
         """One task per role, each with the goal as it is, each after the one before."""

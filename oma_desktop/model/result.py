@@ -230,7 +230,8 @@ class TeamRunResult:
     `coordinator` holds what the coordinator gave in this attempt: plan, closing answer, in this
     order. `final_answer` is the closing answer alone (DEV-13), also where an earlier attempt wrote
     it. `routing` says who took the goal and why, `assessment` what a model
-    said of the goal before (engine.md 4.1 row 4). `saved`: this attempt wrote its checkpoint.
+    said of the goal before (engine.md 4.1 row 4). `governance` says what came of declared roles,
+    and why; absent while the run waits. `saved`: this attempt wrote its checkpoint.
     """
 
     status: RunStatus
@@ -255,6 +256,7 @@ class TeamRunResult:
     final_answer: str | None = None
     routing: JsonObject | None = None
     assessment: JsonObject | None = None
+    governance: tuple[str, str | None] | None = None
     saved: bool = False
 
     @property

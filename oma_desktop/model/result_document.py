@@ -56,6 +56,10 @@ def result_document(result: TeamRunResult) -> JsonObject:
         "flags": list(result.flags),
         "warnings": list(result.warnings),
     }
+    if result.governance is not None:
+        doc["governanceConclusion"], reason = result.governance
+        if reason is not None:
+            doc["governanceReason"] = reason
     if result.assessment is not None:
         doc["semanticRoutingAssessment"] = result.assessment
     if result.confirmation_required:

@@ -236,12 +236,24 @@ class ProviderEntry(Described):
 
 
 class RunFile(Described):
-    """A run file, or one of the peer's two files in the same form."""
+    """A run file, or one of the peer's two files in the same form.
+
+    Who reaches a `goal` is found out, unless `mode` says it: `single` one agent, `team` the team by
+    a plan of the coordinator. With `governanceIntent` `required` or `preferred` each of the
+    `requiredRoles` (an agent's name, or one of its capabilities) works on the goal, those of
+    `requiredOrder` first and in its order; `none` says that no roles are needed. Roles that are
+    only preferred give way to a token budget with `preferredUnderBudget` `degrade`.
+    """
 
     schema_: Annotated[str | None, Field(alias="$schema")] = None
     team: TeamConfig | None = None
     tasks: list[TaskSpec] | None = None
     goal: Text | None = None
+    mode: Literal["single", "team"] | None = None
+    governance_intent: Literal["required", "preferred", "none"] | None = None
+    required_roles: list[Text] = []
+    required_order: list[Text] = []
+    preferred_under_budget: Literal["enforce", "degrade"] | None = None
     plan: Annotated[PlanArtifact | Text | None, Field(union_mode="left_to_right")] = None
     orchestrator: OrchestratorOptions = OrchestratorOptions()
     coordinator: Coordinator | None = None

@@ -8,6 +8,7 @@ from typing import Final
 
 from oma_desktop.model.document_text import Path
 from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.goal_rules import goal_rules
 from oma_desktop.model.json_text import js_trim
 from oma_desktop.model.judge_rules import judge_rules
 from oma_desktop.model.metadata import task_metadata_problem
@@ -47,6 +48,7 @@ def check_rules(
     found += _redaction_rules(run_file)
     found += _cost_rules(run_file)
     found += _routing_rules(run_file)
+    found += goal_rules(run_file)
     return found
 
 

@@ -242,6 +242,94 @@ def test_dev_19_keys_of_the_question_need_the_question(cli, goal_run):
     assert "hybrid" in found["message"]
 
 
+# ---------------------------------------------------------------------- who reaches it
+
+ROLES = {"governanceIntent": "required", "requiredRoles": ["writer", "analyst"]}
+
+
+def test_roles_of_the_file_take_part_in_their_order(cli, goal_run):
+    said = replies(analyst=[{"text": "Found."}], writer=[{"text": "Written."}])
+    order = ["analyst", "writer"]
+    arguments = goal_run("What is a market?", said=said, **ROLES, requiredOrder=order)
+    done = cli("run", *arguments, "--json")
+    assert done.code == 0
+    assert [t["title"] for t in done.json["tasks"]] == ["analyst", "writer"]
+    assert calls(done.json) == [
+        "analyst | analyst | turn 0",
+        "writer | writer | turn 0",
+        "coordinator | @synthesis | turn 0",
+    ]
+    assert done.json["routingDecision"]["source"] == "governance"
+    assert done.json["governanceConclusion"] == "satisfied"
+
+
+def test_roles_are_a_plan_that_can_be_approved(cli, goal_run, tmp_path):
+    waiting = cli("run", *goal_run(**ROLES, approvals={"plan": True}), "--json")
+    assert waiting.code == 3
+    assert [t["title"] for t in waiting.json["tasks"]] == ["writer", "analyst"]
+
+
+def test_roles_can_be_frozen_without_a_model(cli, goal_run, tmp_path):
+    path = goal_run(**ROLES)[0]
+    out = tmp_path / "plan.json"
+    assert cli("plan", path, "-o", out).code == 0
+    assert [t["title"] for t in json.loads(out.read_text())["tasks"]] == ["writer", "analyst"]
+
+
+@pytest.mark.parametrize("scripted", [False, True])
+def test_a_mode_of_the_file_decides(cli, goal_run, tmp_path, scripted):
+    more = ("--script", tmp_path / "script.json") if scripted else ()
+    alone = cli("run", *goal_run(mode="single"), *more, "--json")
+    assert [t["id"] for t in alone.json["tasks"]] == ["short-circuit"]
+    team = cli("run", *goal_run("What is a market?", mode="team"), *more, "--json")
+    assert team.json["routingDecision"]["source"] == "mode"
+    assert "coordinator | @decompose | turn 0" in calls(team.json)
+
+
+TASKS = [{"title": "T", "description": "d"}]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "place"),
+    [
+        ({"governanceIntent": "required"}, "RUNFILE_NO_ROLES", "governanceIntent"),
+        ({**ROLES, "requiredRoles": ["writer", "writer"]}, "RUNFILE_ROLE_TWICE", "requiredRoles"),
+        ({**ROLES, "requiredRoles": ["judge"]}, "RUNFILE_ROLE_OF_NOBODY", "requiredRoles"),
+        (
+            {**ROLES, "requiredRoles": ["writer"], "requiredOrder": ["analyst"]},
+            "RUNFILE_ROLE_UNKNOWN",
+            "requiredOrder",
+        ),
+        ({"requiredRoles": ["writer"]}, "RUNFILE_NEEDS_INTENT", "requiredRoles"),
+        ({**ROLES, "mode": "team"}, "RUNFILE_MODE_BEATS_ROLES", "mode"),
+        (
+            {**ROLES, "preferredUnderBudget": "degrade"},
+            "RUNFILE_NEEDS_PREFERRED",
+            "preferredUnderBudget",
+        ),
+        ({"mode": "single", "approvals": {"plan": True}}, "RUNFILE_SINGLE_HAS_NO_PLAN", "mode"),
+        ({"goal": None, "tasks": TASKS, "mode": "team"}, "RUNFILE_NEEDS_GOAL", "mode"),
+    ],
+)
+def test_dev_19_a_key_about_the_goal_that_can_do_nothing_is_refused(
+    cli, goal_run, tmp_path, change, code, place
+):
+    path = goal_run(**change)[0]
+    document = {k: v for k, v in json.loads(path.read_text()).items() if v is not None}
+    write(tmp_path, goal=document)
+    (found,) = cli("check", path, "--json").json["problems"]
+    assert found["code"] == code
+    assert found["path"] == f"$.{place}"
+    assert cli("run", path).code == 2
+
+
+def test_the_schema_knows_who_may_reach_a_goal(cli):
+    properties = cli("check", "--schema").json["properties"]
+    for key in ("mode", "governanceIntent", "requiredRoles", "requiredOrder"):
+        assert key in properties
+    assert "preferredUnderBudget" in properties
+
+
 # ---------------------------------------------------------------------- real processes
 
 

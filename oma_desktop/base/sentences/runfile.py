@@ -133,6 +133,42 @@ SENTENCES: Final[dict[str, Sentence]] = {
         "",
         N_("Did you mean {nearest}?"),
     ),
+    # who reaches a goal
+    "RUNFILE_NEEDS_GOAL": Sentence(
+        N_("{place}: {name} says who reaches a goal, and this file has none."),
+        hint=N_("Leave {name} away, or give a goal instead of tasks or a plan."),
+    ),
+    "RUNFILE_NEEDS_INTENT": Sentence(
+        N_("{place}: {name} means nothing without governanceIntent."),
+        hint=N_("Set governanceIntent to required or preferred, or leave {name} away."),
+    ),
+    "RUNFILE_NO_ROLES": Sentence(
+        N_("{place}: no roles are named that should take part."),
+        hint=N_("Name them in requiredRoles, or set governanceIntent to none."),
+    ),
+    "RUNFILE_ROLE_TWICE": Sentence(
+        N_("{place}: the role {role} is named twice."), hint=N_("Name every role once.")
+    ),
+    "RUNFILE_ROLE_UNKNOWN": Sentence(
+        N_("{place}: the role {role} is not among requiredRoles."),
+        hint=N_("Name it there too, or take it out of the order."),
+    ),
+    "RUNFILE_ROLE_OF_NOBODY": Sentence(
+        N_("{place}: no agent is called {role} or has it among its capabilities."),
+        hint=N_("Give the role to an agent, or leave it away."),
+    ),
+    "RUNFILE_NEEDS_PREFERRED": Sentence(
+        N_("{place}: only roles that are preferred can give way to a budget."),
+        hint=N_("Set governanceIntent to preferred, or leave preferredUnderBudget away."),
+    ),
+    "RUNFILE_MODE_BEATS_ROLES": Sentence(
+        N_("{place}: with a mode the roles would not be asked."),
+        hint=N_("Leave mode away, or the roles."),
+    ),
+    "RUNFILE_SINGLE_HAS_NO_PLAN": Sentence(
+        N_("{place}: one agent alone makes no plan, so there is none to approve."),
+        hint=N_("Set mode to team, or approvals.plan to allow."),
+    ),
     # later versions
     "RUNFILE_NEEDS_JOURNAL": Sentence(
         N_("{name} needs the run journal."), _LATER, N_("Set journal to false.")

@@ -46,6 +46,10 @@ class TeamRun:
 
     async def run(self) -> TeamRunResult:
         """See `OpenMultiAgent.run_team`."""
+        result = await self._run()
+        return replace(result, governance=self._conclusion(result))
+
+    async def _run(self) -> TeamRunResult:
         self._check()
         way = await self._route()
         state = self._state()
@@ -107,6 +111,15 @@ class TeamRun:
             return None
         ceiling = self._base.limit(self._options.max_token_budget)
         return governance if governance.applies(ceiling=ceiling) else None
+
+    def _conclusion(self, result: TeamRunResult) -> tuple[str, str | None] | None:
+        governance = self._options.governance
+        if governance is None or result.plan_only or result.status.code == "suspended":
+            return None
+        statuses = {t["role"]: t["status"] for t in result.tasks if "role" in t}
+        ceiling = self._base.limit(self._options.max_token_budget)
+        mode_given = self._options.mode is not None
+        return governance.conclusion(statuses, ceiling=ceiling, mode_given=mode_given)
 
     # ------------------------------------------------------------------ one agent
 

@@ -178,3 +178,35 @@ async def test_roles_go_through_the_plan_gate_too():
     roles = Governance("required", roles=("scout",))
     result = await world.run_team(SIMPLE, governance=roles)
     assert result.status.code == "suspended"
+
+
+@pytest.mark.parametrize(
+    ("roles", "options", "conclusion"),
+    [
+        (Governance(), {}, ("not_applicable", None)),
+        (Governance("required", roles=("scout", "clerk")), {}, ("satisfied", None)),
+        (
+            Governance("required", roles=("scout",)),
+            {"mode": "single"},
+            ("unsatisfied", "overridden"),
+        ),
+        (
+            Governance("preferred", roles=("scout",), under_budget="degrade"),
+            {"max_token_budget": 10_000},
+            ("unsatisfied", "budget"),
+        ),
+        (None, {}, None),
+        (Governance("required", roles=("scout",)), {"plan_only": True}, None),
+    ],
+)
+async def test_the_result_says_what_came_of_a_declaration(roles, options, conclusion):
+    result = await RunWorld(script=script()).run_team(SIMPLE, governance=roles, **options)
+    assert result.governance == conclusion
+
+
+async def test_a_role_that_failed_did_not_take_part():
+    down = [{"error": {"message": "down", "status": 400}}]
+    world = RunWorld(script=script(replies={"clerk": down}))
+    roles = Governance("required", roles=("scout", "clerk"))
+    result = await world.run_team(SIMPLE, governance=roles)
+    assert result.governance == ("unsatisfied", "missing_roles")
