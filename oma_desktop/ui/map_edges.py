@@ -21,6 +21,9 @@ from oma_desktop.viewmodel.graph_routes import ARROW, Link, Piece
 _HALF_ARROW: Final = 3.0
 _BULGE: Final = 10.0
 _THINNEST: Final = 0.7
+_CROWD: Final = 150
+"""So many links in sight are drawn one pixel wide: single ones are not told apart there, and
+[measured] wider ones are stroked as areas, which takes ten times as long (25 times if dashed)."""
 # kind -> (colour role, width, dash and gap in pixels)
 _STROKES: Final[dict[EdgeKind, tuple[str, float, tuple[float, float] | None]]] = {
     EdgeKind.REPLACED: ("border.strong", 1.25, (1, 3)),
@@ -39,6 +42,7 @@ class Edges:
         self._edges: tuple[MapEdge, ...] = ()
         self._kinds: dict[Link, EdgeKind] = {}
         self._curves: dict[Link, QPainterPath] = {}
+        self._arrows: dict[str, QPolygonF] = {}
         self._straight: dict[EdgeKind, QPainterPath] | None = None
 
     def set_picture(self, picture: GraphPicture) -> None:
@@ -46,6 +50,7 @@ class Edges:
         if picture.placed is not self._placed:
             self._placed = picture.placed
             self._curves.clear()
+            self._arrows.clear()
         elif picture.edges is self._edges:
             return  # the usual save moves no task to another state
         self._edges = picture.edges
@@ -57,15 +62,16 @@ class Edges:
         if self._placed is None:
             return
         by_kind: dict[EdgeKind, list[Link]] = {kind: [] for kind in _STROKES}
-        for link in self._placed.links_in(seen):
+        n = 0
+        for n, link in enumerate(self._placed.links_in(seen), start=1):
             by_kind[self._kinds[link]].append(link)
         for kind, links in by_kind.items():
             if links:
-                painter.setPen(_pen(kind, look, zoom=zoom))
+                painter.setPen(_pen(kind, look, zoom=zoom, crowded=n > _CROWD))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 for link in links:
                     painter.drawPath(self._curve(link))
-                self._paint_arrows(painter, links, kind, look)
+                self._paint_arrows(painter, links, kind, look, seen)
 
     def paint_straight(self, painter: QPainter, look: Theme) -> None:
         """Draw all links as thin straight lines; the painter is in scene units."""
@@ -87,18 +93,22 @@ class Edges:
         return self._curves[link]
 
     def _paint_arrows(
-        self, painter: QPainter, links: Iterable[Link], kind: EdgeKind, look: Theme
+        self, painter: QPainter, links: Iterable[Link], kind: EdgeKind, look: Theme, seen: Box
     ) -> None:
         assert self._placed is not None
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(look.color(_STROKES[kind][0]))
         for target in {link[1] for link in links}:
             box = self._placed.geometry.boxes[target]
-            painter.drawPolygon(_arrow(box.x, box.middle))
+            if box.x <= seen.right + ARROW and box.right >= seen.x:
+                if target not in self._arrows:
+                    self._arrows[target] = _arrow(box.x, box.middle)
+                painter.drawPolygon(self._arrows[target])
 
 
-def _pen(kind: EdgeKind, look: Theme, *, zoom: float) -> QPen:
+def _pen(kind: EdgeKind, look: Theme, *, zoom: float, crowded: bool = False) -> QPen:
     role, width, dash = _STROKES[kind]
+    width = min(width, 1 / max(zoom * look.scale, 1.0)) if crowded else width
     # below 100 % lines get thinner more slowly than nodes get smaller, or they would fade
     on_screen = width * max(_THINNEST, min(zoom, 1.0))
     pen = QPen(look.color(role), on_screen / min(zoom, 1.0))

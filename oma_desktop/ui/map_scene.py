@@ -23,7 +23,7 @@ from oma_desktop.ui.map_cards import (
     paint_ring,
 )
 from oma_desktop.ui.map_edges import Edges
-from oma_desktop.ui.map_words import node_text
+from oma_desktop.ui.map_words import node_text, stack_name
 from oma_desktop.ui.theme import Theme, theme
 from oma_desktop.viewmodel.graph import GraphModel
 from oma_desktop.viewmodel.graph_geometry import Box
@@ -117,11 +117,10 @@ class Scene:
     def _paint_middle(
         self, painter: QPainter, nodes: list[tuple[str, QRectF]], with_: Brushes
     ) -> None:
-        now = self._now()
         picture = self._model.picture
         for key, box in nodes:
             node = picture.nodes[key]
-            name = node_text(node, None, now).name
+            name = stack_name(node) if node.is_stack else node.task.title
             paint_middle(painter, box, node, name, with_)
             if key == with_.current:
                 paint_ring(painter, box, with_.look)

@@ -10,12 +10,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from oma_desktop.model.view import RunState
-from oma_desktop.ui import map_words
+from oma_desktop.ui import map_edges, map_words
 from oma_desktop.ui.map_camera import Level
 from oma_desktop.ui.map_view import MapView
 from oma_desktop.ui.map_words import hint_lines, node_hint, node_sentence, node_text
+from oma_desktop.ui.theme import theme
 from oma_desktop.viewmodel.feed import PLANNING, LiveActivity, LiveRun
 from oma_desktop.viewmodel.graph_focus import Focus
+from oma_desktop.viewmodel.graph_nodes import EdgeKind
 from tests.viewmodel.graph_world import (
     NOW,
     PATH,
@@ -426,3 +428,14 @@ def test_a_narrow_bar_lays_nothing_over_another(qtbot):
         areas = [QRect(p.mapTo(bar, QPoint(0, 0)), p.size()) for p in parts]
         both = [(a, b) for i, a in enumerate(areas) for b in areas[:i] if a.intersects(b)]
         assert not both, f"at {width}"
+
+
+@pytest.mark.parametrize(("zoom", "scale"), [(0.4, 1.0), (1.0, 1.0), (1.0, 2.0), (1.5, 1.5)])
+def test_a_crowd_of_links_is_drawn_one_pixel_wide(host, zoom, scale):
+    """Wider lines are stroked as areas: 600 of them held the window for 30 ms and more."""
+    host.set_scale(scale)
+    for kind in EdgeKind:
+        alone = map_edges._pen(kind, theme(), zoom=zoom).widthF() * zoom * scale
+        among = map_edges._pen(kind, theme(), zoom=zoom, crowded=True).widthF() * zoom * scale
+        assert 0.5 < among <= 1.0 + 1e-9
+        assert among <= alone
