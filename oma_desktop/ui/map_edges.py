@@ -62,12 +62,12 @@ class Edges:
         if self._placed is None:
             return
         by_kind: dict[EdgeKind, list[Link]] = {kind: [] for kind in _STROKES}
-        n = 0
-        for n, link in enumerate(self._placed.links_in(seen), start=1):
+        for link in self._placed.links_in(seen):
             by_kind[self._kinds[link]].append(link)
+        crowded = sum(map(len, by_kind.values())) > _CROWD
         for kind, links in by_kind.items():
             if links:
-                painter.setPen(_pen(kind, look, zoom=zoom, crowded=n > _CROWD))
+                painter.setPen(_pen(kind, look, zoom=zoom, crowded=crowded))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 for link in links:
                     painter.drawPath(self._curve(link))

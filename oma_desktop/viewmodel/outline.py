@@ -129,6 +129,10 @@ class OutlineModel(QAbstractItemModel):
         for child in node.children:
             self._make_below(child)
 
+    def keys_below(self, index: Index) -> tuple[Key, ...]:
+        """Return the keys of the rows right below one."""
+        return tuple(child.key for child in self._node(index).children)
+
     def index_of_call(self, task_id: str, call_id: str) -> QModelIndex:
         """Return the newest call of a task with this id; ids may come back in later turns."""
         task = self._by_key.get(("task", task_id))

@@ -1,20 +1,37 @@
 """The outline by keyboard, offscreen."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from oma_desktop.model.view import CallState, ToolCallView
 from oma_desktop.ui.outline_view import OutlineView
 from oma_desktop.ui.outline_words import cell_text, row_sentence
 from oma_desktop.viewmodel.outline_rows import Column
 from oma_desktop.viewmodel.roles import Role
-from tests.viewmodel.graph_world import PATH, approval, plan, stack_plan, store, world
+from tests.viewmodel.graph_world import PATH, approval, big_plan, plan, stack_plan, store, world
 
 pytestmark = [
     pytest.mark.usefixtures("host"),
     # what the offscreen platform says of every popup menu
     pytest.mark.qt_log_ignore("This plugin does not support"),
 ]
+
+
+def busy_plan(n):
+    """Tasks with two turns of two calls each."""
+    return tuple(
+        replace(
+            task,
+            calls=tuple(
+                ToolCallView(f"{task.id}-{k}", "search", "a", task.id, CallState.SAVED, 1 + k // 2)
+                for k in range(4)
+            ),
+        )
+        for task in big_plan(n)
+    )
 
 
 class OutlinePage:
@@ -207,3 +224,26 @@ def test_a_hidden_outline_makes_nothing_and_opening_makes_one_task(qtbot):
     assert "Supplier letters" not in "".join(view.model.lines())
     assert selection.task_id == "t2"
     assert view.model.row_at(view.tree.currentIndex()).task_id == "t2"
+
+
+def test_all_tasks_open_in_slices_and_those_that_go_meanwhile_do_no_harm(qtbot):
+    page = OutlinePage(qtbot, busy_plan(400))
+    tree, model = page.tree, page.view.model
+    run = model.index(0, 0)
+    tree.setCurrentIndex(run)
+    page.view._expand_below()
+    assert page.view._opening.running, "the window is free between the slices"
+    page.feed.put(store(busy_plan(300)))
+    qtbot.waitUntil(lambda: not page.view._opening.running)
+    tasks = [model.index(i, 0, model.index(0, 0)) for i in range(300)]
+    closed = [i for i in tasks if model.rowCount(i) and not tree.isExpanded(i)]
+    assert not closed
+    assert any(model.rowCount(i) for i in tasks)
+
+
+def test_closing_all_ends_the_opening(qtbot):
+    page = OutlinePage(qtbot, busy_plan(400))
+    page.tree.setCurrentIndex(page.view.model.index(0, 0))
+    page.view._expand_below()
+    page.view._collapse()
+    assert not page.view._opening.running
