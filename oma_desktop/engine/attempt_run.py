@@ -154,7 +154,12 @@ class AttemptRun:
         """
         log = RunLog(self._services.bus)
         state = self._state
-        about = run_span(state.identity, mode=state.mode, metadata=state.metadata)
+        about = run_span(
+            state.identity,
+            mode=state.mode,
+            metadata=state.metadata,
+            overridden=state.metadata_overridden,
+        )
         forget = state.messages.subscribe(self._tell_message)
         try:
             if opening is None:

@@ -41,7 +41,8 @@ class RunState:
     already let through, `let_through` those of rounds that began or were approved in earlier
     attempts. `parked` says why a task of this attempt stopped unfinished. `pending`
     holds requests of the run level (plan, round, dispatch); those of tool calls lie in `entries`.
-    `run_masked`: see RestoreOptions.
+    `run_masked`: see RestoreOptions. `metadata_overridden`: a restore was given other metadata than
+    was saved.
     `unsure` names open calls (task id, call id) that may have started and left no result; a clean
     suspension must not hide them (formats.md 2.12).
     `outcomes` are results of this attempt that are not `completed`. `verify` says by task id
@@ -61,6 +62,7 @@ class RunState:
     embed_memory: bool = False
     goal: str | None = None
     metadata: JsonObject | None = None
+    metadata_overridden: bool = False
     completed: dict[str, CompletedTaskResult] = field(default_factory=dict)
     outcomes: dict[str, AgentRunResult] = field(default_factory=dict)
     entries: dict[str, InFlightEntry] = field(default_factory=dict)

@@ -35,7 +35,7 @@ from oma_desktop.model.result import AgentRunResult, RunIdentity
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Value: TypeAlias = str | int | float | bool
+Value: TypeAlias = str | int | float | bool | tuple[str | int | float | bool, ...]
 
 _LIBRARY: Final = "oma_desktop"
 _root: ContextVar[Context | None] = ContextVar("oma_root_span", default=None)
@@ -102,12 +102,17 @@ def span(
 
 @contextmanager
 def run_span(
-    identity: RunIdentity, *, mode: str, metadata: Mapping[str, object] | None
+    identity: RunIdentity,
+    *,
+    mode: str,
+    metadata: Mapping[str, object] | None,
+    overridden: bool = False,
 ) -> Iterator[tuple[RunIdentity, Recorded]]:
     """Record a whole attempt; gives the identity with the ids the span really has.
 
     The ids of a checkpoint and of its trace are the same (formats.md 2.10). The attempt before is a
-    link, not a parent: it may be long over.
+    link, not a parent: it may be long over. `overridden`: the metadata is not what was saved
+    (formats.md 2.10.4).
     """
     links = [found for link in identity.links if (found := _link(link)) is not None]
     facts: dict[str, Value | None] = {
@@ -118,6 +123,10 @@ def run_span(
     for key, value in (metadata or {}).items():
         if isinstance(value, str | int | float | bool):
             facts[f"meta_{key}"] = value
+        elif isinstance(value, list):
+            facts[f"meta_{key}"] = tuple(value)
+    if overridden:
+        facts["meta__overridden"] = True
     with _open("run", "oma.run", Context(), links, facts) as recorded:
         token = _root.set(otel_context.get_current())
         try:

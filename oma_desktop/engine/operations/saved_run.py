@@ -139,7 +139,9 @@ class SavedRun:
             queue_listener=self._base.teller(identity.run_id),
             retry_failed=options.retry_failed,
         )
-        state.metadata = self._metadata if self._metadata is not None else state.metadata
+        if self._metadata is not None:
+            state.metadata_overridden = self._metadata != (state.metadata or {})
+            state.metadata = self._metadata
         state.goal = state.goal or options.goal
         state.run_masked = options.run_masked
         self._count_cost(state, own_facts(snapshot))

@@ -143,6 +143,21 @@ async def test_the_ids_of_the_trace_are_those_of_the_checkpoint_and_attempts_are
     assert second.context.trace_id != first.context.trace_id
 
 
+async def test_metadata_that_a_restore_replaced_is_marked(spans) -> None:
+    async def work(world, agent, job):
+        return bad()
+
+    world = RunWorld(work=work)
+    await world.run(spec("job", assignee="a"), metadata={"ticket_no": "T-7", "who": ["a", "b"]})
+    await world.restore(retry_failed=True)
+    await world.restore(retry_failed=True, metadata={"ticket_no": "T-7", "who": ["a", "b"]})
+    await world.restore(retry_failed=True, metadata={"ticket_no": "T-8"})
+    runs = [dict(s.attributes) for s in by_name(spans(), "oma.run")]
+    assert runs[0]["oma.meta.who"] == ("a", "b")
+    assert [r.get("oma.meta._overridden") for r in runs] == [None, None, None, True]
+    assert [r["oma.meta.ticket_no"] for r in runs] == ["T-7", "T-7", "T-7", "T-8"]
+
+
 async def test_a_failed_task_and_a_retry_are_told(spans) -> None:
     async def work(world, agent, job):
         return bad(retryable=True)
