@@ -6,6 +6,7 @@ The store is blocking, so every access goes over the store lane; the turn counte
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -19,7 +20,7 @@ from oma_desktop.model.json_text import cut_utf16, parse, stringify, utf16_lengt
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.keys import is_reserved_key
 from oma_desktop.store.enlisting import EnlistingStore
-from oma_desktop.store.memory import ExpiringStore, MemoryStore, StoreEntry
+from oma_desktop.store.memory import BatchingStore, ExpiringStore, MemoryStore, StoreEntry
 
 ENCODING: Final = "sharedMemoryValueEncoding"
 VALUE_LIMIT: Final = 200
@@ -100,12 +101,16 @@ class SharedMemory:
         self.turn_count += 1
 
     async def restore(self, snapshot: SharedMemorySnapshot) -> None:
-        """Replace everything that is not reserved by the snapshot's entries."""
+        """Replace everything that is not reserved by the snapshot's entries, or nothing (W34)."""
         check_memory_snapshot(snapshot)
         await self._lanes.store(self._replace, snapshot["entries"])
         self.turn_count = snapshot["turnCount"]
 
     def _replace(self, entries: list[StoreEntrySnapshot]) -> None:
+        with self.store.batch() if isinstance(self.store, BatchingStore) else nullcontext():
+            self._replace_each(entries)
+
+    def _replace_each(self, entries: list[StoreEntrySnapshot]) -> None:
         kept = {row["key"] for row in entries}
         for entry in self.store.list():
             if not is_reserved_key(entry.key) and entry.key not in kept:

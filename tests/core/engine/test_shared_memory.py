@@ -9,7 +9,9 @@ import pytest
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.message_bus import MessageBus
 from oma_desktop.engine.shared_memory import SharedMemory, entry_document, summarize
-from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.errors import InvalidInput, WriteFailed
+from oma_desktop.store.file_calls import FileCalls
+from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.in_memory import InMemoryStore
 from tests.core.engine.run_world import GOLDEN, InlineLanes, RunWorld, bad, ok, spec, statuses
 from tests.core.engine.runner_world import VirtualClock
@@ -232,3 +234,40 @@ def test_messages_reach_one_agent_or_all_others():
     assert other.unread("b") == bus.unread("b")
     with pytest.raises(InvalidInput, match="BUS_SNAPSHOT_VERSION"):
         other.restore({"version": 2, "messages": [], "readState": []})
+
+
+class CountedFiles(FileCalls):
+    """Counts the replaced files; fails while `full`."""
+
+    full = False
+    replaced = 0
+
+    def replace(self, source, target):
+        if self.full:
+            raise OSError(28, "no space")
+        super().replace(source, target)
+        self.replaced += 1
+
+
+async def test_w34_notes_are_put_back_in_one_write_or_not_at_all(tmp_path):
+    files = CountedFiles()
+    store = FileStore(tmp_path / "run.json", clock=VirtualClock(), calls=files)
+    notes = SharedMemory(store, InlineLanes())
+    await notes.write("a", "old", "stays until all is there")
+    rows = [{"key": f"a/{n}", "value": "v", "createdAt": "2026-01-01T00:00:00.000Z"} for n in "xyz"]
+    rows[2]["expiresAtTurn"] = 9
+    snapshot = {"version": 1, "turnCount": 4, "entries": rows}
+    files.full = True
+    with pytest.raises(WriteFailed):
+        await notes.restore(snapshot)
+    assert [e.key for e in store.list()] == ["a/old"]
+    assert notes.turn_count == 0
+    files.full, files.replaced = False, 0
+    await notes.restore(snapshot)
+    assert files.replaced == 1
+    assert [(e.key, e.expires_at_turn) for e in store.list()] == [
+        ("a/x", None),
+        ("a/y", None),
+        ("a/z", 9),
+    ]
+    assert notes.turn_count == 4
