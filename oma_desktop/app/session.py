@@ -38,6 +38,7 @@ from oma_desktop.monitor.facade import Monitor
 from oma_desktop.store.access import deciding
 from oma_desktop.store.address import is_database, parse_address, store_id
 from oma_desktop.store.ledger import ApprovalLedger
+from oma_desktop.store.lock_file import LockOwner
 from oma_desktop.store.origin import Origin, read_origin
 from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
 from oma_desktop.viewmodel.feed import DecisionOutcome, Feed, Notice
@@ -260,8 +261,9 @@ class Session:
         if self._owned_elsewhere(intent.store):
             self._refused(intent, "STORE_OWNED_ELSEWHERE", {})
             return
+        dead: list[LockOwner] = []
         try:
-            await self._lanes.store(self._record, intent)
+            await self._lanes.store(self._record, intent, dead)
         except AlreadyDecided as error:
             self._refused(intent, error.code, error.facts)
         except ApprovalError as error:
@@ -273,15 +275,24 @@ class Session:
             self._feed.decided.emit(DecisionOutcome(intent.store, intent.request_id, ok=True))
         finally:
             self._monitor.hint(intent.store)
+            for owner in dead:
+                facts = {**owner.facts(), "path": intent.store}
+                self._feed.notice.emit(Notice("warning", "LOCK_TAKEN_OVER", facts))
 
-    def _record(self, intent: DecisionIntent) -> ApprovalDecision:
+    def _record(self, intent: DecisionIntent, dead: list[LockOwner]) -> ApprovalDecision:
         """On the store lane: the row is read again and written by compare-and-set."""
         reviewer: Reviewer = {"id": intent.reviewer_id}
         if intent.reviewer_name:
             reviewer["displayName"] = intent.reviewer_name
         address = parse_address(intent.store)
         reader = self._monitor.read_file
-        with deciding(address, app=f"{APP} review", clock=self._clock, reader=reader) as store:
+        with deciding(
+            address,
+            app=f"{APP} review",
+            clock=self._clock,
+            reader=reader,
+            on_taken_over=dead.append,
+        ) as store:
             ledger = ApprovalLedger(store, clock=self._clock)
             return ledger.decide(intent.request_id, intent.request_hash, intent.verdict, reviewer)
 

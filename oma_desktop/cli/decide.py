@@ -14,6 +14,7 @@ from oma_desktop.model.errors import ApprovalError
 from oma_desktop.model.json_value import JsonValue
 from oma_desktop.store.access import deciding
 from oma_desktop.store.ledger import ApprovalLedger
+from oma_desktop.store.lock_file import LockOwner
 
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.name is not None:
         reviewer["displayName"] = options.name
     try:
-        decision = _decide(options, verdict, reviewer)
+        decision = _decide(options, verdict, reviewer, output)
     except ApprovalError as error:
         line = sentence_of(error.code, error.facts)
         output.note(tr("not recorded: {code}: {message}", code=error.code, message=line))
@@ -61,11 +62,21 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _decide(
-    options: argparse.Namespace, verdict: Literal["approve", "reject"], reviewer: Reviewer
+    options: argparse.Namespace,
+    verdict: Literal["approve", "reject"],
+    reviewer: Reviewer,
+    output: Output,
 ) -> ApprovalDecision:
     clock = SystemClock()
     app = f"oma-desktop {verdict}"
-    with deciding(options.path, app=app, clock=clock, force=options.force_lock) as store:
+
+    def say(dead: LockOwner) -> None:
+        facts = {**dead.facts(), "path": str(options.path)}
+        output.note(sentence_of("LOCK_TAKEN_OVER", facts))
+
+    with deciding(
+        options.path, app=app, clock=clock, force=options.force_lock, on_taken_over=say
+    ) as store:
         return ApprovalLedger(store, clock=clock).decide(
             request_id=options.request_id,
             request_hash=options.hash,

@@ -6,6 +6,7 @@ never hides the others. Only `StoreView` leaves this module, no document.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -300,12 +301,19 @@ def usage_at(source: JsonObject) -> Usage:
     )
 
 
+def _cost(value: JsonValue) -> float | None:
+    """An amount of money, or None for what cannot be one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and value >= 0 else None
+
+
 def run_usage(snapshot: JsonObject) -> Usage:
     """Return the tokens of the run: our own cumulative record, else what finished and active
     tasks sum up to (formats.md 2.12)."""
     own = object_at(own_facts(snapshot), "usage")
     if own:
-        return usage_at({"tokenUsage": own})
+        return replace(usage_at({"tokenUsage": own}), cost=_cost(own.get("cost")))
     parts = [
         usage_at(object_at(r, "agentResult")) for r in objects_at(snapshot, "completedTaskResults")
     ]

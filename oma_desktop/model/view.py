@@ -103,11 +103,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens; `known` is false where a provider reported none."""
+    """Tokens; `known` is false where a provider reported none.
+
+    `cost` is what they cost, in the unit of the run file's prices; None: nobody knows.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     known: bool = True
+    cost: float | None = None
 
     @property
     def total(self) -> int:

@@ -20,6 +20,7 @@ from oma_desktop.store.file_calls import FileStamp
 from oma_desktop.store.file_reading import Reader, read_container
 from oma_desktop.store.lease import Lease
 from oma_desktop.store.lock import WriterLock
+from oma_desktop.store.lock_file import LockOwner
 from oma_desktop.store.memory import MemoryStore
 from oma_desktop.store.read_only import ReadOnlyStore
 from oma_desktop.store.rows import Row
@@ -96,10 +97,17 @@ def deciding(
     clock: WallClock,
     force: bool = False,
     reader: Reader = read_container,
+    on_taken_over: Callable[[LockOwner], None] = lambda _owner: None,
 ) -> Iterator[MemoryStore]:
-    """Lend the store for one decision. Raises like `open_run`; a database is never busy."""
+    """Lend the store for one decision. Raises like `open_run`; a database is never busy.
+
+    `on_taken_over` is told whose lock was taken over, where its last writer had ended without
+    giving it back.
+    """
     if isinstance(address, Path):
-        with writing(address, app=app, clock=clock, force=force, reader=reader) as lent:
+        with writing(
+            address, app=app, clock=clock, force=force, reader=reader, on_taken_over=on_taken_over
+        ) as lent:
             yield lent
         return
     store = connect(address, clock=clock)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -17,6 +17,7 @@ from oma_desktop.store.atomic import resolve
 from oma_desktop.store.file_reading import Reader, read_container
 from oma_desktop.store.filestore import FileStore
 from oma_desktop.store.lock import WriterLock
+from oma_desktop.store.lock_file import LockOwner
 from oma_desktop.store.temp_files import sweep_stale_temps
 from oma_desktop.store.wall_clock import WallClock
 
@@ -92,15 +93,19 @@ def writing(
     clock: WallClock,
     force: bool = False,
     reader: Reader = read_container,
+    on_taken_over: Callable[[LockOwner], None] = lambda _owner: None,
 ) -> Iterator[FileStore]:
     """Lend the store for one short change, for instance a decision.
 
     When this process has it open already, that instance is lent and stays open; otherwise the lock
-    is taken for the time of the block. Raises like `open_for_writing`.
+    is taken for the time of the block. `on_taken_over` is told of a dead owner it was taken from.
+    Raises like `open_for_writing`.
     """
     live = live_writer(path)
     if live is not None:
         yield live.store
         return
     with open_for_writing(path, app=app, clock=clock, force=force, reader=reader) as opened:
+        if opened.lock.replaced is not None:
+            on_taken_over(opened.lock.replaced)
         yield opened.store

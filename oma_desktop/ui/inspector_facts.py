@@ -64,6 +64,7 @@ def run_facts(
         Fact(tr("Attempt"), str(run.attempt)),
         Fact(tr("Tasks"), tr("{done} of {total} done", done=row.n_done, total=len(row.tasks))),
         Fact(tr("Tokens"), usage_text(run.usage)),
+        Fact(tr("Cost"), cost_text(run.usage), tip=tr("in the unit of the run file's prices")),
         Fact(tr("Started"), moment_text(run.started_at)),
     ]
     facts += [problem_fact(problem) for problem in run.problems[:_MAX_PROBLEMS]]
@@ -125,6 +126,13 @@ def usage_text(usage: Usage) -> str:
         n_in=count_text(usage.input_tokens),
         n_out=count_text(usage.output_tokens),
     )
+
+
+def cost_text(usage: Usage) -> str:
+    """Return what a run cost; without prices nobody knows, and that is not zero."""
+    if usage.cost is None:
+        return tr("unknown")
+    return f"{usage.cost:.4f}" if usage.cost >= 0.0001 or not usage.cost else "< 0.0001"
 
 
 def _since(task: TaskView) -> str:

@@ -88,10 +88,10 @@ class WindowVerbs(QObject):
         dialog.open()
 
     def choose_run_file(self) -> None:
-        """Ask for a run file and start it."""
+        """Ask for a run file; like any file that is opened it is offered before it starts."""
         dialog = self._file_dialog(tr("New run"), QFileDialog.FileMode.ExistingFile)
         dialog.setNameFilters([tr("Run files (*.json *.yaml *.yml)"), tr("All files (*)")])
-        dialog.fileSelected.connect(self._commands.start_run)
+        dialog.filesSelected.connect(self.open_paths)
         dialog.open()
 
     def _file_dialog(self, title: str, mode: QFileDialog.FileMode) -> QFileDialog:

@@ -102,7 +102,9 @@ class TestS09:
             "heartbeatAt": "2001-01-01T00:00:00.000Z",
         }
         lock.write_text(json.dumps(document), "utf-8")
-        assert cli("approve", store, *DECIDE).code == 0
+        decided = cli("approve", store, *DECIDE)
+        assert decided.code == 0
+        assert "ended without giving it back: dead, process" in decided.err, "with a notice"
         assert not lock.exists()
         lock.write_text(json.dumps(document), "utf-8")
         done = cli("restore", "--store", store, "--script", script)

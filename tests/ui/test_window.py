@@ -9,7 +9,15 @@ import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QCloseEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QLabel, QPushButton, QTabBar, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QFileDialog,
+    QLabel,
+    QPushButton,
+    QTabBar,
+    QWidget,
+)
 
 from oma_desktop.base import text
 from oma_desktop.base.sentences import catalogue
@@ -20,6 +28,7 @@ from oma_desktop.ui.delegates import data_age
 from oma_desktop.ui.docks import polish_dock_tabs
 from oma_desktop.ui.facts import Fact, FactGrid
 from oma_desktop.ui.focus_ring import Ring
+from oma_desktop.ui.inspector_facts import run_facts
 from oma_desktop.ui.main_window import MainWindow
 from oma_desktop.ui.theme import theme
 from oma_desktop.viewmodel.feed import CallDetail, LiveRun, Notice
@@ -59,6 +68,34 @@ def asked(window):
 
 def names(window):
     return [r.name for r in window.runs.run_rows()]
+
+
+# -- new run ---------------------------------------------------------------------------------
+
+
+def test_a_new_run_takes_the_way_of_every_opened_file_and_starts_nothing(window, qtbot):
+    window.kept[1].asked.clear()
+    window._frame.actions["new"].trigger()
+    (dialog,) = window.findChildren(QFileDialog)
+    dialog.filesSelected.emit(["/runs/plan.yaml"])
+    dialog.close()
+    assert asked(window) == [("open_paths", ["/runs/plan.yaml"])]
+
+
+# -- cost ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [(None, "unknown"), (0.0, "0.0000"), (1.25, "1.2500"), (0.00001, "< 0.0001")],
+)
+def test_the_inspector_says_what_a_run_cost_or_that_nobody_knows(window, cost, said):
+    (row,) = [r for r in window.runs.run_rows() if r.ref == scenes.MAIN]
+    store = window.feed.store(scenes.MAIN.store)
+    run = window.feed.run(scenes.MAIN)
+    priced = replace(run, usage=replace(run.usage, cost=cost))
+    facts = {f.name: f.value for f in run_facts(row, priced, store, now=scenes.NOW)}
+    assert facts["Cost"] == said
 
 
 # -- facts -----------------------------------------------------------------------------------

@@ -267,6 +267,20 @@ def test_our_own_end_record_wins(status: str, state: RunState) -> None:
     assert task.calls[-1].state is left
 
 
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [(0.25, 0.25), (0, 0.0), (None, None), ("1", None), (True, None), (-1, None)],
+)
+def test_what_a_run_cost_is_our_own_fact_or_unknown(cost, shown) -> None:
+    usage = {"input_tokens": 3, "output_tokens": 4}
+    if cost is not None:
+        usage["cost"] = cost
+    document = {**snapshot("a_midrun_dag6"), "omaDesktop": {"usage": usage}}
+    run = picture(store_of(document)).runs[0]
+    assert run.usage == Usage(3, 4, cost=shown)
+    assert run_of("a_midrun_dag6").usage.cost is None
+
+
 def test_replaced_tasks_are_told_apart_from_failed_and_skipped_ones() -> None:
     run = run_of("f3_recovery_end")
     assert task_of(run, "Primary search").state is TaskState.REPLACED
