@@ -100,7 +100,24 @@ def _print(plan: ResumePlan, output: Output) -> None:
 
 def _tasks(output: Output, word: str, items: tuple[TaskItem, ...]) -> None:
     for item in items:
-        output.line(tr("  {word}: {task}", word=word, task=item.task_title))
+        output.line(_task_line(word, item))
+
+
+def _task_line(word: str, item: TaskItem) -> str:
+    if item.reason == "judges":
+        judge = item.agent or ""
+        return tr("  {agent} judges the saved answer: {task}", agent=judge, task=item.task_title)
+    if not item.judges:
+        return tr("  {word}: {task}", word=word, task=item.task_title)
+    task, judges = item.task_title, ", ".join(item.judges)
+    if item.reason == "awaits_judgement":
+        return tr(
+            "  {word}: {task}  (waits for its judges: {judges})",
+            word=word,
+            task=task,
+            judges=judges,
+        )
+    return tr("  {word}: {task}  (judged by {judges})", word=word, task=task, judges=judges)
 
 
 def _calls(output: Output, word: str, items: tuple[CallItem, ...]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from oma_desktop.model.json_value import JsonObject, JsonValue
-from oma_desktop.model.lenient import objects_at, text_at
+from oma_desktop.model.lenient import object_at, objects_at, text_at, texts_at
 from oma_desktop.model.loader_rules import COUNT, STRING, USAGE
 
 OWN_KEY = "omaDesktop"
@@ -29,6 +29,12 @@ def unsure_calls(own: JsonObject) -> frozenset[tuple[str, str]]:
         (text_at(item, "taskId"), text_at(item, "toolCallId")) for item in objects_at(own, "unsure")
     }
     return frozenset(pair for pair in pairs if all(pair))
+
+
+def judges_of(own: JsonObject, task_id: str) -> tuple[str, ...]:
+    """Return who judges the answer of a task that is not completed yet (DEV-23)."""
+    wish = object_at(object_at(own, "verify"), task_id)
+    return texts_at(wish, "judges")
 
 
 def answer_of(own: JsonObject) -> str | None:

@@ -39,13 +39,18 @@ class CallItem:
 
 @dataclass(frozen=True, slots=True)
 class TaskItem:
-    """One task line of the plan. `reason` is a code for `base.text`."""
+    """One task line of the plan. `reason` is a code for `base.text`.
+
+    `judges` judge its answer before it counts, as far as the snapshot knows. With the reason
+    `judges` the line is about one of them, `agent`, who judges an answer that is saved already.
+    """
 
     task_id: str
     task_title: str
     agent: str | None
     status: str
     reason: str
+    judges: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,13 +57,16 @@ def call_document(item: CallItem) -> JsonObject:
 
 def task_document(item: TaskItem) -> JsonObject:
     """Return a task item: `reason` says why it stands in its list."""
-    return {
+    document: JsonObject = {
         "taskId": item.task_id,
         "taskTitle": item.task_title,
         "agent": item.agent,
         "status": item.status,
         "reason": item.reason,
     }
+    if item.judges:
+        document["judges"] = list(item.judges)
+    return document
 
 
 def needs_you_document(item: NeedsYouItem) -> JsonObject:

@@ -18,6 +18,9 @@ A call whose saved input is masked (`[redacted]`) and that no reviewer approved 
 **may run twice**, begun or not: it is the list a person has to go through. Without one, a restore
 answers it with an error result; the plan says so with a problem of its own.
 
+A task whose answer is saved and whose judges were not done is **kept**, and each of its judges is
+listed under **asked**: they are asked again from the first (a later one may not be needed).
+
 An own suspended store restored by the peer, which died before its first save, looks untouched: no
 file can tell that case (formats.md W26).
 """
@@ -25,7 +28,7 @@ file can tell that case (formats.md W26).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, ParamSpec
 
 from oma_desktop.model.approval import ApprovalRow
@@ -41,7 +44,7 @@ from oma_desktop.model.errors import OmaError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.lenient import object_at, text_at, whole_at
 from oma_desktop.model.masked import is_masked
-from oma_desktop.model.own_facts import answer_of, own_facts
+from oma_desktop.model.own_facts import answer_of, judges_of, own_facts
 from oma_desktop.model.problem import problem_of
 from oma_desktop.model.resume import CallItem, Evidence, NeedsYouItem, ResumePlan, TaskItem
 from oma_desktop.model.run_facts import ACTIVE, TERMINAL, RunFacts, agent_of, gather, task_id_of
@@ -141,8 +144,10 @@ def _sort_entry(facts: RunFacts, id_: str, effects: Mapping[str, Effect], lists:
     """Sort one task with saved steps by its next safe action (formats.md 2.8)."""
     entry = facts.entries[id_]
     phase = text_at(entry, "phase")
+    judges = judges_of(own_facts(facts.snapshot), id_)
     if phase == "completed":
-        lists.kept.append(_task(facts, id_, "finished"))
+        lists.kept.append(_task(facts, id_, "awaits_judgement" if judges else "finished"))
+        lists.asked += [replace(_task(facts, id_, "judges"), agent=j, judges=()) for j in judges]
     elif phase == "awaiting_model":
         lists.asked.append(_task(facts, id_, "awaiting_model"))
     for call in calls_of_entry(entry):
@@ -206,7 +211,9 @@ class _CallMaker:
 
 def _task(facts: RunFacts, id_: str, reason: str) -> TaskItem:
     status = text_at(facts.tasks.get(id_), "status")
-    return TaskItem(id_, _title(facts, id_), agent_of(facts, id_) or None, status, reason)
+    judges = judges_of(own_facts(facts.snapshot), id_) if status in ACTIVE else ()
+    agent = agent_of(facts, id_) or None
+    return TaskItem(id_, _title(facts, id_), agent, status, reason, judges)
 
 
 def _title(facts: RunFacts, id_: str) -> str:

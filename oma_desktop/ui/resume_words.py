@@ -57,6 +57,8 @@ _OBSTACLES: Final = {
 _REASONS: Final = {
     "completed": N_("result saved"),
     "finished": N_("finished, result saved"),
+    "awaits_judgement": N_("answer saved, its judges come again"),
+    "judges": N_("judges the saved answer"),
     "awaiting_model": N_("was waiting for the model"),
     "no_saved_steps": N_("no steps saved"),
     "not_started": N_("not started"),

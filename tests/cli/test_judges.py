@@ -79,3 +79,62 @@ def test_a_store_that_lost_the_judges_gets_them_back_from_the_run_file(cli, tmp_
     assert done.code == 0
     assert "critic | Draft | turn 0" in done.json["log"]["modelCalls"]
     assert snapshot(store)["queue"]["completed"] == [task["id"]]
+
+
+def test_the_resume_plan_names_the_judges_of_what_is_left(cli, tmp_path):
+    text = (
+        RUN
+        + "  - {title: Later, assignee: a, description: x, dependsOn: [Draft], verify: critic}\n"
+    )
+    arguments = files(tmp_path, YES)
+    text = text.replace("{name: a}", "{name: a, tools: [send]}")
+    (tmp_path / "run.yaml").write_text(text, "utf-8")
+    script = json.loads((tmp_path / "script.json").read_text("utf-8"))
+    call = {"tools": [{"id": "c1", "name": "send", "input": {}}]}
+    script["replies"]["a::Draft"] = [call, {"text": "one"}]
+    script["tools"] = {"send": {"results": {"*": {"data": "sent"}}}}
+    script["gates"] = {"tool": {"send": "suspend"}}
+    (tmp_path / "script.json").write_text(json.dumps(script), "utf-8")
+    store = str(tmp_path / "c.json")
+    assert cli("run", *arguments, "--store", store, "--run-id", "r").code == 3
+    plan = cli("restore", "--store", store, "--plan-only", "--json").json
+    (later,) = [t for t in plan["willRun"] if t["taskTitle"] == "Later"]
+    assert later["judges"] == ["critic"]
+    assert (
+        "will run: Later  (judged by critic)" in cli("restore", "--store", store, "--plan-only").out
+    )
+
+
+def test_the_resume_plan_says_that_an_answer_only_waits_for_its_judges(cli, tmp_path):
+    """As a kill leaves it between the saved answer and the verdict."""
+    store = tmp_path / "c.json"
+    cli("run", *files(tmp_path, YES), "--store", str(store), "--run-id", "r")
+    document = json.loads(store.read_text("utf-8"))
+    entry = next(e for e in document["entries"] if e["key"].startswith("__oma_checkpoint__/"))
+    saved = json.loads(entry["value"])
+    [task] = saved["queue"]["tasks"]
+    task["status"] = "in_progress"
+    result = task.pop("result")
+    saved["queue"] |= {"inProgress": [task["id"]], "completed": []}
+    done = saved["completedTaskResults"].pop()["agentResult"]
+    saved["inFlightTasks"] = [
+        {
+            "taskId": task["id"],
+            "assignee": "a",
+            "phase": "completed",
+            "attempt": 1,
+            "turns": 1,
+            "tokenUsage": done["tokenUsage"],
+            "conversationMessages": done["messages"],
+            "messages": done["messages"],
+            "toolCalls": [],
+            "finalOutput": result,
+        }
+    ]
+    saved["omaDesktop"]["verify"] = {task["id"]: {"judges": ["critic"]}}
+    del saved["omaDesktop"]["end"]
+    entry["value"] = json.dumps(saved)
+    store.write_text(json.dumps(document), "utf-8")
+    said = cli("restore", "--store", str(store), "--plan-only").out
+    assert "kept: Draft  (waits for its judges: critic)" in said
+    assert "critic judges the saved answer: Draft" in said

@@ -16,6 +16,8 @@ from oma_desktop.model.document_text import read_document
 from oma_desktop.model.errors import InvalidInput, PlanRejected
 from oma_desktop.model.result import AgentRunResult
 from oma_desktop.model.result_document import result_document
+from oma_desktop.model.resume_document import plan_document
+from oma_desktop.model.resume_rules import resume_plan
 from oma_desktop.model.runfile_reading import look_at_run_file
 from oma_desktop.model.team import AgentConfig
 from oma_desktop.model.view import Effect
@@ -353,6 +355,26 @@ async def test_the_log_names_the_task_of_a_judge():
     world = RunWorld(script=script(replies={"a::Task": [{"text": "x"}], "j::Task": [YES]}))
     result = await world.run(spec("Task", assignee="a", verify="j"), real_runner=True)
     assert result.log["modelCalls"] == ["a | Task | turn 0", "j | Task | turn 0"]
+
+
+async def test_the_resume_plan_tells_what_a_crash_while_judging_leaves():
+    document = script(replies={"a::Task": [{"text": "x"}], "j::Task": [YES]})
+    world = RunWorld(script=document)
+    await world.run(spec("Task", assignee="a", verify="j"), real_runner=True)
+    phases = []
+    for saved in world.store.saved:
+        plan = plan_document(resume_plan(saved, {}))
+        for entry in saved["inFlightTasks"]:
+            phases.append(entry["phase"])
+            if entry["phase"] == "completed":
+                (kept,) = plan["kept"]
+                (asked,) = plan["asked"]
+                assert (kept["reason"], kept["judges"]) == ("awaits_judgement", ["j"])
+                assert (asked["agent"], asked["reason"]) == ("j", "judges")
+            else:
+                (asked,) = plan["asked"]
+                assert (asked["reason"], asked["judges"]) == ("awaiting_model", ["j"])
+    assert "completed" in phases
 
 
 async def test_a_crash_at_any_save_never_repeats_a_round_that_was_answered():
