@@ -13,7 +13,9 @@ from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.cost import CostEstimateInvalid, ModelUse, RunCost
 from oma_desktop.engine.llm.base import ModelAdapter, ModelEvent, ModelReply, ModelRequest
 from oma_desktop.engine.llm.passing import PassingAdapter
+from oma_desktop.engine.llm.provider_error import usage_in
 from oma_desktop.engine.team import AgentJob, Team
+from oma_desktop.model.errors import ProviderError
 from oma_desktop.model.message import TokenUsage
 from oma_desktop.model.result import AgentRunResult
 from oma_desktop.model.team import AgentConfig
@@ -67,8 +69,14 @@ class _Metered(PassingAdapter):
 
     @override
     async def stream(self, request: ModelRequest, token: CancelToken) -> AsyncIterator[ModelEvent]:
-        """Pass everything on."""
-        async for event in self.inner.stream(request, token):
-            if isinstance(event, ModelReply) and event.usage is not None:
-                self._meter.count(request.model or self.name, event.usage)
-            yield event
+        """Pass everything on; also a call that broke off may have cost something."""
+        model = request.model or self.name
+        try:
+            async for event in self.inner.stream(request, token):
+                if isinstance(event, ModelReply) and event.usage is not None:
+                    self._meter.count(model, event.usage)
+                yield event
+        except ProviderError as error:
+            if (spent := usage_in(error)) is not None:
+                self._meter.count(model, spent)
+            raise

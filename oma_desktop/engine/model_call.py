@@ -11,6 +11,7 @@ from oma_desktop.engine import structured_output
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.deadline import Deadline
 from oma_desktop.engine.llm.base import ModelAdapter, ModelReply, ModelRequest, TextDelta
+from oma_desktop.engine.llm.provider_error import usage_in
 from oma_desktop.engine.spans import span
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.grants import granted
@@ -119,11 +120,14 @@ class ModelCall:
                         on_draft(event)
                     else:
                         reply = event
-            except OmaError:
+            except OmaError as error:
                 if not call.expired or token.aborted:
                     raise
                 raise CallTimeout(
-                    "LLM_CALL_TIMEOUT", agent=self._agent.name, timeout_ms=limit
+                    "LLM_CALL_TIMEOUT",
+                    agent=self._agent.name,
+                    timeout_ms=limit,
+                    usage=usage_in(error),
                 ) from None
         if reply is None:
             raise BadReply("MODEL_REPLY_MISSING", agent=self._agent.name, provider=adapter.name)

@@ -8,7 +8,7 @@ result.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.supervisor import Supervisor
@@ -21,6 +21,7 @@ from oma_desktop.engine.context.control import ContextControl
 from oma_desktop.engine.deadline import Deadline
 from oma_desktop.engine.hooks import NO_HOOKS, HookCalls
 from oma_desktop.engine.llm.base import ModelReply
+from oma_desktop.engine.llm.provider_error import usage_in
 from oma_desktop.engine.loop_watch import LoopWatch
 from oma_desktop.engine.model_call import ModelCall
 from oma_desktop.engine.run_ending import RunEnding
@@ -220,7 +221,7 @@ class AgentRunner:
             await self._complete(Boundary.TERMINATED)
             return
         self._emit("model_call", turn=state.turns, attempt=self._job.attempt)
-        reply = await self._model.ask(state.conversation, self._token, turn=state.turns)
+        reply = await self._paid(self._model.ask(state.conversation, self._token, turn=state.turns))
         content, unusable = normalise(reply.content, reply.invalid_arguments, new_id=self._new_id)
         turn: Message = {"role": "assistant", "content": content}
         state.append(turn)
@@ -247,6 +248,16 @@ class AgentRunner:
             state.say(warning)
             await self._save(Boundary.LOOP_WARNED)
 
+    async def _paid(self, asked: Awaitable[ModelReply]) -> ModelReply:
+        """A call that broke off is paid for all the same: what it reported is kept."""
+        try:
+            return await asked
+        except OmaError as error:
+            spent = usage_in(error)
+            if spent is not None:
+                self._state.usage = add_usage(self._state.usage, spent)
+            raise
+
     def _count(self, reply: ModelReply) -> None:
         if reply.usage is None:
             self._warn("USAGE_UNKNOWN")
@@ -265,7 +276,9 @@ class AgentRunner:
     async def _sum_up(self, instruction: str, text: str) -> str:
         """The summary of a transcript, counted like any other call (engine.md 3.9)."""
         self._emit("model_call", turn=self._state.turns, attempt=self._job.attempt, phase="summary")
-        reply = await self._model.sum_up(instruction, text, self._token, turn=self._state.turns)
+        reply = await self._paid(
+            self._model.sum_up(instruction, text, self._token, turn=self._state.turns)
+        )
         self._count(reply)
         return text_of({"role": "assistant", "content": reply.content})
 

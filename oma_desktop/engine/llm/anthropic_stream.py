@@ -179,7 +179,7 @@ class MessageTurn:
         return ModelReply(
             content=content,
             stop_reason=stop,
-            usage=self._usage(),
+            usage=self.usage,
             model=self._model,
             id=self._id,
             invalid_arguments=tuple(bad),
@@ -226,8 +226,12 @@ class MessageTurn:
         name = text_of(block.about.get("name"))
         return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
 
-    def _usage(self) -> TokenUsage | None:
-        """Tokens read from and written to the service's cache are input too."""
+    @property
+    def usage(self) -> TokenUsage | None:
+        """What the service has counted so far; None while it said nothing.
+
+        Tokens read from and written to the service's cache are input too.
+        """
         if not self._figures:
             return None
         return {

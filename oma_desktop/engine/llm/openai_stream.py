@@ -62,6 +62,11 @@ class TurnStream:
         """The visible text so far."""
         return "".join(self._text)
 
+    @property
+    def usage(self) -> TokenUsage | None:
+        """What the service has counted so far; None while it said nothing."""
+        return self._usage
+
     def take(self, event: SseEvent) -> list[TextDelta]:
         """Consume one event, return what became visible.
 

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Final, cast
 
-from oma_desktop.model.errors import BadReply, ProviderError, RateLimited, Refused, Unreachable
+from oma_desktop.model.errors import (
+    BadReply,
+    OmaError,
+    ProviderError,
+    RateLimited,
+    Refused,
+    Unreachable,
+)
+from oma_desktop.model.message import TokenUsage
 
 RETRYABLE_4XX: Final = frozenset({408, 409, 429})
 MESSAGE_LIMIT: Final = 500
@@ -106,6 +114,11 @@ def message_in(body: bytes) -> str:
         return message_of(json.loads(text))
     except (ValueError, RecursionError):
         return message_of(text)
+
+
+def usage_in(error: OmaError) -> TokenUsage | None:
+    """Return what a failed call had used by then, where the service said so: it is paid for."""
+    return cast("TokenUsage | None", error.facts.get("usage"))
 
 
 def redacted(text: str, key: str | None) -> str:

@@ -28,6 +28,7 @@ from oma_desktop.engine.llm.sse import SseEvent, SseReader
 from oma_desktop.engine.llm.text_calls import with_text_calls
 from oma_desktop.model.errors import BadReply, ProviderError, Refused
 from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.message import TokenUsage
 
 # After the end of the answer little can come; some servers send it late, some never.
 USAGE_WAIT_S: Final = 5.0
@@ -58,6 +59,11 @@ class Turn(Protocol):
     @property
     def partial(self) -> str:
         """The visible text so far."""
+        ...
+
+    @property
+    def usage(self) -> TokenUsage | None:
+        """What the service has counted so far; None while it said nothing."""
         ...
 
     def take(self, event: SseEvent) -> list[TextDelta]:
@@ -150,7 +156,7 @@ class StreamedAdapter(ModelAdapter):
         """Yield drafts, then the reply (see ModelAdapter.stream).
 
         Raises a ProviderError with the facts provider, retryable and, where known, status,
-        retry_after_s, message and partial (text received so far).
+        retry_after_s, message, partial (text received so far) and usage (reported so far).
         """
         body = self._wire.encode(request)
         retries = 0
@@ -213,6 +219,8 @@ class StreamedAdapter(ModelAdapter):
         error.facts.setdefault("retryable", error.retryable)
         if turn.partial:
             error.facts["partial"] = turn.partial
+        if turn.usage is not None:
+            error.facts["usage"] = turn.usage
         return self._http.redact(error)
 
     def _notice(

@@ -44,6 +44,7 @@ class Desk:
         self.events = []
         self.bus.subscribe(self.events.append)
         self.done = []
+        self.providers = {}
         self.supervisor = Supervisor()
         self.lanes = Lanes()
 
@@ -70,6 +71,7 @@ class Desk:
                 ],
             },
             "tasks": tasks,
+            "providers": self.providers,
         }
         run_file = read_run_file(json.dumps(document).encode(), name="r.json")
         world = World(
