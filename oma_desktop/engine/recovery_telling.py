@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.run_state import RunState
@@ -11,7 +12,10 @@ from oma_desktop.engine.tools.race import Outcome
 from oma_desktop.model.errors import OmaError, PlanRejected, StoreError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.plan_patch import PlanRevision, Trigger
+from oma_desktop.model.redaction import TextRules
 from oma_desktop.model.result import AgentRunResult
+
+_MASKED: Final = TextRules(strict=True)  # what others raise is shown and kept in the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class Telling:
     def failed(self, happened: Happened, kind: str, answer: Outcome[object]) -> None:
         """Whoever was asked raised, or answered with something undocumented."""
         found = repr(answer.value)[:80] if answer.error is None else repr(answer.error)[:200]
+        found = _MASKED(found)
         self._bus.emit("error", task=happened.task_id, data={"kind": kind, "error": found})
 
 

@@ -118,6 +118,8 @@ async def _guarded(work: Awaitable[T]) -> Outcome[T]:
         return Outcome(Ended.DONE, value=await work)
     except Exception as error:  # noqa: BLE001 - the boundary around tools and gates
         return Outcome(Ended.RAISED, error=error)
+    except SystemExit as leaving:  # foreign code leaves its own work, not the program
+        return Outcome(Ended.RAISED, error=RuntimeError(f"SystemExit: {leaving}"))
 
 
 def guarded_call(function: Callable[[S], T], argument: S) -> Outcome[T]:

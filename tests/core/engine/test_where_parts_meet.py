@@ -10,8 +10,9 @@ from dataclasses import replace
 import pytest
 
 from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.tools.gate import ALLOW, GateDecision, Gates
-from tests.core.engine.run_world import RunWorld, ok, spec, statuses
+from tests.core.engine.run_world import RunWorld, bad, ok, spec, statuses
 from tests.core.engine.test_stops import LONG, SPECS, stop_at
 
 SUSPEND = GateDecision("suspend", "look")
@@ -134,3 +135,36 @@ async def test_p_15_a_task_with_a_dependency_that_does_not_exist_is_not_tried_ag
     assert statuses(again) == {"A": "completed", "B": "failed", "C": "failed"}
     assert [e.data["title"] for e in world.of("task_start")] == ["A"]
     assert again.tasks[1]["result"] == "UNRESOLVED_DEPENDENCIES: nope"
+
+
+# ------------------------------------------------------------------ code of others
+
+
+async def test_a_policy_that_leaves_the_program_leaves_only_its_question():
+    """`sys.exit` in a plan policy, a gate or a hook is a failure of theirs, and it is told."""
+
+    def policy(_outcome):
+        raise SystemExit(3)
+
+    async def work(_world, _agent, job):
+        return bad(retryable=False) if job.task_title == "A" else ok()
+
+    world = RunWorld(agents=("a",), work=work)
+    recovery = RecoveryOptions("repairable", on_task_outcome=policy)
+    result = await world.run(spec("A"), spec("B"), recovery=recovery)
+    assert statuses(result) == {"A": "failed", "B": "completed"}
+    told = [e.data for e in world.of("error") if e.data.get("kind") == "recovery_policy_failed"]
+    assert [d["error"] for d in told] == ["RuntimeError('SystemExit: 3')"] * 2
+
+
+async def test_a_key_in_what_a_policy_raises_is_told_to_nobody():
+    def policy(_outcome):
+        raise ValueError("no access with api_key=sk-abcdefghijklmnopqrstuvwx")
+
+    world = RunWorld(agents=("a",))
+    recovery = RecoveryOptions("repairable", on_task_outcome=policy)
+    result = await world.run(spec("A"), recovery=recovery)
+    told = [e.data for e in world.of("error") if e.data.get("kind") == "recovery_policy_failed"]
+    assert len(told) == 1
+    assert "no access" in told[0]["error"]
+    assert "sk-abc" not in json.dumps([told, result.log, world.store.saved])
