@@ -8,7 +8,9 @@ from typing import Final, Protocol
 
 from oma_desktop.model.checkpoint import CheckpointSnapshot, IdentitySnapshot
 from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.json_text import js_trim
 from oma_desktop.model.json_value import JsonObject
+from oma_desktop.model.metadata import run_id_problem
 from oma_desktop.model.result import RunIdentity
 
 MAX_RUN_ID: Final = 128
@@ -47,8 +49,11 @@ class RandomIds:
 
 
 def check_run_id(run_id: str) -> str:
-    """Return the id, or raise InvalidInput RUN_ID_INVALID (1..128 characters, trimmed: W10)."""
-    if not 1 <= len(run_id) <= MAX_RUN_ID or run_id != run_id.strip():
+    """Return the id, or raise InvalidInput RUN_ID_INVALID (1..128 UTF-16 units, trimmed: W10).
+
+    Trimmed as JavaScript does, or a request for a decision would carry another id than the run.
+    """
+    if run_id_problem(run_id) or run_id != run_id.strip() or run_id != js_trim(run_id):
         raise InvalidInput("RUN_ID_INVALID", run_id=run_id, limit=MAX_RUN_ID)
     return run_id
 

@@ -1,7 +1,8 @@
 """Tool call ids as they are stored: never empty, unique inside their turn (DEV-02, case s04).
 
 An id names a call inside one turn only: models that number per turn send the same id again later,
-and that is a new call. The id the provider sent is kept wherever it can be.
+and that is a new call. The id the provider sent is kept wherever it can be; without spaces around
+it, since a request for a decision about the call would name it without them (W10).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from oma_desktop.engine.llm.base import InvalidArguments
+from oma_desktop.model.json_text import js_trim
 from oma_desktop.model.message import ContentBlock, Message, ToolUseBlock
 
 
@@ -22,7 +24,7 @@ def normalise(
 
     Blocks that need no change are the same objects. `new_id` gives the part after `call_`.
     """
-    taken = {b["id"] for b in content if b["type"] == "tool_use" and b["id"]}
+    taken = {js_trim(b["id"]) for b in content if b["type"] == "tool_use"}
     seen: set[str] = set()
     waiting = list(invalid)
     blocks: list[ContentBlock] = []
@@ -44,9 +46,9 @@ def normalise(
 def _with_id(
     block: ToolUseBlock, *, seen: set[str], taken: set[str], new_id: Callable[[], str]
 ) -> ToolUseBlock:
-    wanted = block["id"]
+    wanted = js_trim(block["id"])
     if wanted and wanted not in seen:
-        return block
+        return block if wanted == block["id"] else {**block, "id": wanted}
     if not wanted:
         return {**block, "id": f"call_{new_id()}"}
     number = 2

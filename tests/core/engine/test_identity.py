@@ -62,7 +62,7 @@ def test_idea_55_naming_another_run_is_a_conflict():
     assert one_run_id(None, "") is None
 
 
-@pytest.mark.parametrize("bad", ["", "x" * 129, " x", "x\n"])
+@pytest.mark.parametrize("bad", ["", "x" * 129, "\U0001f600" * 65, " x", "x\n", "\ufeffx"])
 def test_w10_ids_that_break_comparisons_are_refused_for_new_runs(bad):
     with pytest.raises(InvalidInput, match="RUN_ID_INVALID"):
         check_run_id(bad)

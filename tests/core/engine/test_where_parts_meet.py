@@ -168,3 +168,25 @@ async def test_a_key_in_what_a_policy_raises_is_told_to_nobody():
     assert len(told) == 1
     assert "no access" in told[0]["error"]
     assert "sk-abc" not in json.dumps([told, result.log, world.store.saved])
+
+
+# ------------------------------------------------------------------ odd names
+
+
+async def test_w10_a_call_id_with_spaces_around_it_can_wait_for_a_decision():
+    script = copy.deepcopy(ONE_CALL)
+    script["replies"]["@default"][0]["tools"][0]["id"] = " c\n"
+
+    async def gate(_call):
+        return SUSPEND
+
+    world = RunWorld(script=script)
+    world.team = replace(world.team, gates=replace(world.team.gates, tool=gate))
+    waiting = await world.run(spec("A", assignee="a"), real_runner=True)
+    assert waiting.status.code == "suspended"
+    world.decide()
+    world.forget_events()
+    done = await world.restore(real_runner=True)
+    assert done.success
+    assert done.warnings == ()
+    assert [e.data["toolCallId"] for e in world.of("tool_start")] == ["c"]
