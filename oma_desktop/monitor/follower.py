@@ -206,7 +206,8 @@ class Follower:
             self._missing_since = now
         elif now - self._missing_since >= GONE_AFTER_S:
             self._stamp = None
-            gone = Problem("STORE_GONE", "error", facts={"path": self.path})
+            code = "STORE_GONE" if self.view.runs or self.view.readable else "STORE_GONE_UNREAD"
+            gone = Problem(code, "error", facts={"path": self.path})
             self._publish_failure(gone)
             self._on_gone(self.path)
 

@@ -117,10 +117,15 @@ def progress_text(row: RunRow) -> str:
     return done
 
 
+def full_name(row: RunRow) -> str:
+    """Return the name of a run, and its place where another one bears the same."""
+    return tr("{name} ({place})", name=row.name, place=row.place) if row.place else row.name
+
+
 def run_sentence(row: RunRow, now: datetime) -> str:
     """Return a whole row in words, for screen readers (ux.md C18)."""
     parts = [
-        tr("Run {name}", name=row.name),
+        tr("Run {name}", name=full_name(row)),
         words.run_word(row.state),
         progress_text(row),
         tr("data {age} old", age=age_text(age_of(row.heard_at, now=now))),
@@ -151,7 +156,16 @@ def _paint_name_line(
 ) -> None:
     area = QRect(line)
     area.setRight(_paint_age(painter, line, row, look, now) - look.px(8))
-    draw_text(painter, area, row.name, font=look.font("name"), role="text", look=look)
+    _paint_name(painter, area, row, look)
+
+
+def _paint_name(painter: QPainter, area: QRect, row: RunRow, look: Theme) -> None:
+    """Draw the name, and the place where others bear it too."""
+    wide = draw_text(painter, area, row.name, font=look.font("name"), role="text", look=look)
+    if row.place:
+        rest = area.adjusted(wide + look.px(6), 0, 0, 0)
+        font = look.font("caption")
+        draw_text(painter, rest, row.place, font=font, role="text.muted", look=look)
 
 
 def _paint_age(painter: QPainter, line: QRect, row: RunRow, look: Theme, now: datetime) -> int:
@@ -217,4 +231,4 @@ def _paint_compact(painter: QPainter, rect: QRect, row: RunRow, look: Theme, now
     if long:
         draw_text(painter, area, done, font=font, role="text.muted", look=look, align=RIGHT)
         area.setRight(area.right() - text_width(done, font) - px(8))
-    draw_text(painter, area, row.name, font=look.font("name"), role="text", look=look)
+    _paint_name(painter, area, row, look)

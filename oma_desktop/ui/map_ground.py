@@ -38,6 +38,7 @@ from oma_desktop.viewmodel.selection import Selection
 
 _MARGIN: Final = 12.0
 _INSET: Final = 12
+_ROOMY: Final = 2.5
 _TINY: Final = 1e-3
 _RING: Final = 16  # marks stand out this far at most, pixels
 _TICKING: Final = frozenset({TaskState.RUNNING, TaskState.NEEDS_YOU, TaskState.UNKNOWN})
@@ -151,6 +152,8 @@ class MapGround(QWidget):
         look = theme()
         high = look.px(LEGEND_HEIGHT) + _INSET
         camera = self._fitting_above(bounds, high)
+        if self.overview.isHidden():
+            return camera
         corner = Box(0, self.overview.y(), self.overview.geometry().right(), 10_000)
         x, y = camera.to_scene(corner.x, corner.y)
         hidden = Box(x, y, corner.width / camera.factor, corner.height / camera.factor)
@@ -198,9 +201,9 @@ class MapGround(QWidget):
         if picture.ref != self._run:
             self._run = picture.ref
             self._is_fitted = True
+        self._place_corners()
         if self._is_fitted:
             self.fit()
-        self.overview.setVisible(picture.placed is not None)
         self._redraw()
 
     def _on_model_changed(self) -> None:
@@ -312,7 +315,11 @@ class MapGround(QWidget):
         small = self.overview
         small.refit()
         small.move(inset, self.height() - inset - small.height())
-        self.legend.set_room(max(0, self.width() - small.width() - 3 * inset))
+        # on a small map the overview would hide what it is an overview of
+        roomy = self.width() >= _ROOMY * small.width() and self.height() >= _ROOMY * small.height()
+        small.setVisible(roomy and self._model.picture.placed is not None)
+        taken = small.width() + inset if roomy else 0
+        self.legend.set_room(max(0, self.width() - taken - 2 * inset))
         at = self.legend
         at.move(self.width() - inset - at.width(), self.height() - inset - at.height())
 

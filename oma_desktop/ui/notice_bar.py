@@ -56,7 +56,7 @@ class NoticeLine(QFrame):
     closed = Signal(object)  # number
     followed = Signal(object)  # Heard
 
-    def __init__(self, heard: Heard, parent: QWidget | None = None) -> None:
+    def __init__(self, heard: Heard, about: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._number = heard.number
         self._heard = heard
@@ -68,7 +68,9 @@ class NoticeLine(QFrame):
         size = look.px(16)
         ratio = self.devicePixelRatioF()
         picture.setPixmap(icons.icon_pixmap(_ICONS[level], size, _ROLES[level], ratio))
-        self._text = text = Label(text=notice_text(heard), wrap=True, selectable=True)
+        said = notice_text(heard)
+        said = tr("{run}: {text}", run=about, text=said) if about else said
+        self._text = text = Label(text=said, wrap=True, selectable=True)
         text.setToolTip(heard.notice.code)
         self.link = QPushButton(link_text(heard.notice))
         self.link.setProperty("kind", "inline")
@@ -125,7 +127,7 @@ class NoticeBar(Retranslated):
             self._column.removeWidget(line)
             line.hide()
             line.deleteLater()
-        self._lines = [NoticeLine(heard, self) for heard in self._board.shown]
+        self._lines = [NoticeLine(h, self._board.about(h), self) for h in self._board.shown]
         for line in self._lines:
             self._column.addWidget(line)
             line.closed.connect(self._board.close)

@@ -92,6 +92,7 @@ def _facts(offer: StartOffer) -> QFormLayout:
     ):
         label = QLabel(name)
         label.setProperty("role", "muted")
+        label.setAlignment(Qt.AlignmentFlag.AlignTop)
         form.addRow(label, _plain(value))
     return form
 

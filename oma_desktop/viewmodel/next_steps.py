@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from oma_desktop.model.view import RunRef, RunState, RunView, StoreView
 from oma_desktop.viewmodel.feed import DecisionOutcome, Feed, Notice
+from oma_desktop.viewmodel.run_names import distinct_name
 from oma_desktop.viewmodel.verbs import Why, open_requests, verbs_for
 
 DECIDED: Final = "DECISION_RECORDED_RESUME"
@@ -67,7 +68,9 @@ class NextSteps(QObject):
         ref = RunRef(store.path, run.key)
         free = verbs_for(self._feed, ref).restore is Why.FREE
         if free and run.state is RunState.SUSPENDED and not open_requests(store, run):
-            self._feed.notice.emit(Notice("info", DECIDED, {"run": run.run_id}, ref))
+            self._feed.notice.emit(
+                Notice("info", DECIDED, {"run": distinct_name(self._feed, ref)}, ref)
+            )
 
     def tell_interrupted(self) -> None:
         """Say once how many runs stopped without an end."""
@@ -79,8 +82,8 @@ class NextSteps(QObject):
     def _notice_of(self, found: tuple[RunRef, ...]) -> Notice:
         if len(found) > 1:
             return Notice("info", SEVERAL_INTERRUPTED, {"n": len(found)}, found[0])
-        run = self._feed.run(found[0])
-        return Notice("info", INTERRUPTED, {"run": run.run_id if run else ""}, found[0])
+        name = distinct_name(self._feed, found[0])
+        return Notice("info", INTERRUPTED, {"run": name}, found[0])
 
 
 def interrupted(feed: Feed) -> tuple[RunRef, ...]:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from oma_desktop.viewmodel.feed import Feed, Notice
 from oma_desktop.viewmodel.next_steps import LEADS_ON
+from oma_desktop.viewmodel.run_names import distinct_name
 from oma_desktop.viewmodel.verbs import Why, verbs_for
 
 MAX_SHOWN: Final = 2
@@ -68,6 +69,14 @@ class NoticeBoard(QObject):
     def kept(self) -> tuple[Heard, ...]:
         """Everything heard, oldest first: closed and crowded-out ones stay in Problems."""
         return tuple(self._heard)
+
+    def about(self, heard: Heard) -> str:
+        """Which run a notice speaks of; empty where there is one only, or it says so itself."""
+        run = heard.notice.run
+        if run is None or "run" in heard.notice.facts or heard.notice.code in LEADS_ON:
+            return ""
+        several = sum(len(store.runs) for store in self._feed.stores()) > 1
+        return distinct_name(self._feed, run) if several else ""
 
     def close(self, number: int) -> None:
         """Take a notice out of sight, and those it stands for; they stay in Problems."""

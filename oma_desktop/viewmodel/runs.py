@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import PurePath
@@ -22,6 +22,7 @@ from oma_desktop.model.view import (
     TaskState,
 )
 from oma_desktop.viewmodel.feed import Feed
+from oma_desktop.viewmodel.namesakes import places_of
 from oma_desktop.viewmodel.rows import Rows
 
 
@@ -63,6 +64,8 @@ class RunRow:
     pid: int | None
     readable: bool
     unreadable_since: datetime | None
+    place: str = ""
+    """The folder that tells it from others of its name; empty where the name is its own."""
 
 
 Row = GroupRow | RunRow
@@ -133,6 +136,8 @@ class RunRows(Rows[Row]):
         self._runs: dict[str, tuple[RunRow, ...]] = {}
         self._folded: set[RunGroup] = set()
         self._filter = ""
+        self._names: dict[str, set[RunRef]] = {}
+        self._apart: dict[str, dict[RunRef, str]] = {}
         feed.changed.connect(self._on_feed_changed)
         feed.live_changed.connect(self._on_feed_live_changed)
         feed.scanned.connect(self.told)
@@ -201,7 +206,8 @@ class RunRows(Rows[Row]):
             self._read_store(path)
         after = [r for p in paths for r in self._runs.get(p, ())]
         if [_standing(r) for r in before] == [_standing(r) for r in after]:
-            self.replace_rows(after)  # the usual case: one of ten thousand saved again
+            # the usual case: one of ten thousand saved again
+            self.replace_rows([self._placed(r) for r in after])
         else:
             self._lay()
         if not self._runs or not self.n_runs:
@@ -214,14 +220,29 @@ class RunRows(Rows[Row]):
 
     def _read_store(self, path: str) -> None:
         store = self._feed.store(path)
+        for row in self._runs.pop(path, ()) if store is None else self._runs.get(path, ()):
+            self._names[row.name].discard(row.ref)
+            self._apart.pop(row.name, None)
         if store is None:
-            self._runs.pop(path, None)
             return
         rows = []
         for run in store.runs:
             live = self._feed.live(RunRef(path, run.key))
             rows.append(run_row(store, run, suspending=live is not None and live.suspending))
         self._runs[path] = tuple(rows)
+        for row in rows:
+            self._names.setdefault(row.name, set()).add(row.ref)
+            self._apart.pop(row.name, None)
+
+    def _placed(self, row: RunRow) -> RunRow:
+        """Say where a run is that shares its name."""
+        same = self._names[row.name]
+        if len(same) < 2:
+            return row
+        places = self._apart.get(row.name)
+        if places is None:
+            places = self._apart[row.name] = places_of(same)
+        return replace(row, place=places[row.ref])
 
     def _lay(self) -> None:
         words = self._filter.lower().split()
@@ -232,7 +253,7 @@ class RunRows(Rows[Row]):
             if members:
                 folded = group in self._folded
                 laid.append(GroupRow(group, len(members), folded))
-                laid += [] if folded else members
+                laid += [] if folded else map(self._placed, members)
         self.set_rows(laid)
 
 

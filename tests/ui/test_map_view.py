@@ -439,3 +439,14 @@ def test_a_crowd_of_links_is_drawn_one_pixel_wide(host, zoom, scale):
         among = map_edges._pen(kind, theme(), zoom=zoom, crowded=True).widthF() * zoom * scale
         assert 0.5 < among <= 1.0 + 1e-9
         assert among <= alone
+
+
+def test_on_a_small_map_the_overview_does_not_hide_what_it_shows(page):
+    assert not page.canvas.overview.isHidden()
+    page.view.resize(260, 300)
+    assert page.canvas.overview.isHidden()
+    legend = page.canvas.legend
+    assert legend.geometry().right() < page.canvas.width()
+    assert legend.geometry().left() >= 0
+    page.view.resize(900, 600)
+    assert not page.canvas.overview.isHidden()

@@ -24,7 +24,7 @@ from oma_desktop.base.sentences import catalogue
 from oma_desktop.model.view import Owner, OwnerKind, RunRef, RunState, StoreView
 from oma_desktop.ui import layout_state
 from oma_desktop.ui.cancel_dialog import CancelDialog
-from oma_desktop.ui.delegates import data_age
+from oma_desktop.ui.delegates import data_age, full_name
 from oma_desktop.ui.docks import polish_dock_tabs
 from oma_desktop.ui.facts import Fact, FactGrid
 from oma_desktop.ui.focus_ring import Ring
@@ -616,3 +616,11 @@ def test_the_coordinator_is_named_while_it_plans_and_while_it_answers(make):
     assert any(s.startswith("the coordinator makes the answer") for s in said)
     window.feed.set_live(())
     assert window.run_bar._progress.text() == "6 of 14 done"
+
+
+def test_runs_of_one_name_are_told_apart_in_the_list(make):
+    window = make()
+    twin = replace(scenes.main_store(), path="/home/op/elsewhere/q3-supply-risk.json")
+    window.feed.put(twin)
+    told = {full_name(r) for r in window.runs.run_rows() if r.name == "q3-supply-risk"}
+    assert told == {"q3-supply-risk (supply)", "q3-supply-risk (elsewhere)"}

@@ -240,3 +240,17 @@ def test_a_task_that_began_reads_running_before_any_file_says_so():
     assert shown()[1] == "running", "until a file says what became of it"
     feed.put(StoreView("/a.json", runs=(RunView("k", "a", RunState.SUSPENDED, tasks=tasks),)))
     assert shown()[1] == "waiting"
+
+
+def test_a_bar_says_which_run_it_speaks_of_where_there_are_several():
+    feed, notices = board()
+    for path in ("/a.json", "/b.json"):
+        run = RunView(key="k", run_id=f"run {path}", state=RunState.OK)
+        feed.put(StoreView(path=path, runs=(run,)))
+        feed.notice.emit(replace(notice(1), run=RunRef(path, "k")))
+    assert [notices.about(h) for h in notices.shown] == ["run /b.json", "run /a.json"]
+    feed.notice.emit(notice(2))
+    assert notices.about(notices.shown[0]) == ""
+    feed.drop("/b.json")
+    own = next(h for h in notices.kept if h.notice.run == A)
+    assert notices.about(own) == ""

@@ -42,6 +42,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("What is shown is the last state that was read from it."),
         N_("Put the file back, or close it here."),
     ),
+    "STORE_GONE_UNREAD": Sentence(
+        N_("The file {path} is gone."),
+        N_("It could never be read here, so nothing of it is shown."),
+        N_("Put the file back, or close it here."),
+    ),
     "PICTURE_FAILED": Sentence(
         N_("The store could be read, but not shown: a fault in this program."),
         N_("Nothing was changed. ({error})"),

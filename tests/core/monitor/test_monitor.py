@@ -224,6 +224,17 @@ async def test_a_file_opened_by_name_stays_when_it_vanishes(tmp_path: Path) -> N
         assert it.goal(path) == "here"
 
 
+async def test_of_a_file_that_was_never_read_no_last_state_is_claimed(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text("{ damaged")
+    async with monitoring(sweep_s=0.2) as it:
+        it.monitor.add(str(path))
+        await it.seen.eventually(lambda: it.view(path) and not it.view(path).readable)
+        path.unlink()
+        await it.seen.eventually(lambda: it.view(path).problems[0].code == "STORE_GONE_UNREAD")
+        assert it.view(path).runs == ()
+
+
 async def test_a_missing_file_is_new_and_appears_when_written(tmp_path: Path) -> None:
     path = tmp_path / "later" / "run.json"
     async with monitoring(sweep_s=0.2) as it:
