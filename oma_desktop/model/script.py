@@ -1,7 +1,9 @@
 """A script file: scripted replies, tools and gates for samples and tests (product.md 5, --script).
 
 The peer's `peer_script.json` fits as it is. Our own optional keys: `effect` of a tool, `delayMs` of
-a reply or a tool result, `chunkMs` of a reply or of the whole file, `usage` of a tool result.
+a reply or a tool result, `chunkMs` of a reply or of the whole file, `usage` of a tool result,
+`rawInput` of a call, `stream` of a reply, `text` and `usage` beside `error`. docs/scripts.md tells
+all of it.
 Texts may hold lone surrogates (formats.md 9), which pydantic's own text type refuses: `Words`.
 """
 
@@ -48,11 +50,15 @@ Milliseconds: TypeAlias = Annotated[float, Field(ge=0)]
 
 
 class ScriptedCall(Described):
-    """One tool call of a reply; an empty id is allowed and normalised later (DEV-02)."""
+    """One tool call of a reply; an empty id is allowed and normalised later (DEV-02).
+
+    `rawInput` is what a server sent as arguments, in its own words: it need not be JSON (DEV-27).
+    """
 
     id: Words
     name: Words
     input: RawObject = Field(default_factory=dict)
+    raw_input: Words | None = None
 
 
 class ScriptedError(Described):
@@ -75,8 +81,19 @@ class ScriptedReasoning(Described):
     provenance: Words | None = None
 
 
+class ScriptedStream(Described):
+    """The bytes of an answer as a server sends them, good or bad; read like any other.
+
+    `body` ends where the connection ends. It arrives in pieces of `pieceBytes` (default: whole).
+    """
+
+    wire: Literal["openai", "anthropic"] = "openai"
+    body: Words
+    piece_bytes: Annotated[int | None, Field(ge=1)] = None
+
+
 class ScriptedReply(Described):
-    """One model turn."""
+    """One model turn. With `error`, `text` is what came before it and `usage` what it cost."""
 
     text: Words = ""
     tools: list[ScriptedCall] = Field(default_factory=list)
@@ -86,6 +103,14 @@ class ScriptedReply(Described):
     stop_reason: str | None = None
     delay_ms: Milliseconds = 0
     chunk_ms: Milliseconds | None = None
+    stream: ScriptedStream | None = None
+
+    @model_validator(mode="after")
+    def _says_it_once(self) -> ScriptedReply:
+        said = self.text or self.tools or self.reasoning or self.error or self.usage
+        if self.stream is not None and (said or self.stop_reason):
+            raise ValueError("a reply with `stream` has its whole answer there")
+        return self
 
 
 class ScriptedAttempts(Described):
