@@ -92,6 +92,12 @@ def _follow(text: str, sentence: str) -> str:
     return f"{text}。{sentence}" if east_asian_width(sentence[0]) in "WF" else f"{text}. {sentence}"
 
 
+def _one_mark(text: str) -> str:
+    """A fact that is a sentence of its own brings a mark where ours stands already."""
+    doubled = text.endswith(("..", ".。", "。。")) and not text.endswith("...")
+    return text[:-2] + text[-1] if doubled else text
+
+
 def listed(facts: Iterable[str]) -> str:
     """Set facts of one thing side by side, empty ones left out: "bash, done, read only"."""
 
@@ -127,6 +133,5 @@ class Sentence:
 
     def fill(self, facts: Mapping[str, object]) -> Sentence:
         """Return the translated sentence with its places filled."""
-        return Sentence(
-            *(tr(part, **facts) if part else "" for part in (self.title, self.detail, self.hint))
-        )
+        parts = (self.title, self.detail, self.hint)
+        return Sentence(*(_one_mark(tr(part, **facts)) if part else "" for part in parts))

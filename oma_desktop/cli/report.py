@@ -134,11 +134,14 @@ def _why(result: TeamRunResult) -> str:
     said = result.status.message
     if said is None and result.error_info is not None:
         said = result.error_info.message or result.error_info.code
+    if said is None and result.status.code == "timeout":
+        said = "RUN_TIMED_OUT"
     if said is None:
         return ""
     if said == "TOKEN_BUDGET_EXCEEDED" and result.status.code == "budget_exhausted":
         said = "RUN_BUDGET_USED_UP"  # an agent's own budget is told with the task
-    facts = {"error": result.error_info.message if result.error_info else said}
+    cause = result.error_info.message if result.error_info else said
+    facts = {"error": cause, "issues": cause}
     return sentence_of(said, facts) if said in catalogue() else said
 
 

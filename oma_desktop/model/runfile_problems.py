@@ -114,7 +114,8 @@ def _problem(detail: Any, path: Path, model: type[BaseModel]) -> Problem:  # noq
     if kind in _LIMITS:
         code, limit = _LIMITS[kind]
         return problem(code, path, name=key, limit=int(context[limit]))
-    return problem("RUNFILE_WRONG_VALUE", path, name=key, problem=str(detail["msg"]))
+    said = str(detail["msg"]).removeprefix("Value error, ")  # the words of our own validators
+    return problem("RUNFILE_WRONG_VALUE", path, name=key, problem=said)
 
 
 def known_keys(model: type[BaseModel], loc: Iterable[int | str]) -> list[str]:

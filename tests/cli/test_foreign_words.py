@@ -92,6 +92,48 @@ def test_a_run_over_its_tokens_is_told_without_open_places(cli, tmp_path):
     assert "{" not in done.out
 
 
+def test_a_run_out_of_time_says_what_to_do(cli, tmp_path):
+    file = project(tmp_path / "p", calls=[])
+    run = json.loads(file.read_text("utf-8"))
+    run["team"]["agents"][0]["timeoutMs"] = 100
+    file.write_text(json.dumps(run), "utf-8")
+    replies = {"@default": [{"text": "late", "delayMs": 30_000}]}
+    write(file.parent, play={"agents": [], "replies": replies})
+    done = cli("run", file, "--json")
+    assert done.code == 1
+    assert done.json["status"]["code"] == "timeout"
+    assert "Raise its timeoutMs" in done.json["status"]["message"]
+
+
+def test_a_plan_in_a_circle_is_told_whole_and_with_one_full_stop(cli, tmp_path):
+    file = project(tmp_path / "p", calls=[])
+    run = json.loads(file.read_text("utf-8"))
+    del run["tasks"]
+    run["goal"] = (
+        "First collect the prices, then compare them, and finally write a report together."
+    )
+    file.write_text(json.dumps(run), "utf-8")
+    circle = [
+        {"title": "A", "description": "a", "dependsOn": ["B"]},
+        {"title": "B", "description": "b", "dependsOn": ["A"]},
+    ]
+    replies = {"@decompose": [{"text": json.dumps(circle)}]}
+    write(file.parent, play={"agents": [], "replies": replies})
+    done = cli("run", file)
+    assert done.code == 1
+    for said in (done.out, done.err):
+        assert "in a circle: a -> b -> a. Nothing was run" in said
+
+
+def test_our_own_validators_speak_for_themselves(cli, tmp_path):
+    file = project(tmp_path / "p", calls=[])
+    run = json.loads(file.read_text("utf-8"))
+    run["tasks"][0]["verify"] = {"judges": ["worker"], "quorum": 5}
+    file.write_text(json.dumps(run), "utf-8")
+    (problem,) = cli("check", file, "--json").json["problems"]
+    assert "(needs more votes than there are judges)" in problem["message"]
+
+
 def test_words_of_others_get_the_mark_they_lack():
     assert paragraph(["It broke: disk full", "Try again."]) == "It broke: disk full. Try again."
     assert paragraph(["它坏了：disk full", "请重试。"]) == "它坏了：disk full。请重试。"

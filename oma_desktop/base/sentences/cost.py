@@ -32,6 +32,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Finished tasks are saved; the rest was not started."),
         N_("Raise maxTokenBudget if the work is worth more, then restore the run."),
     ),
+    "RUN_TIMED_OUT": Sentence(
+        N_("An agent took longer than its time limit allows."),
+        N_("What was finished before is kept."),
+        N_("Raise its timeoutMs if the work needs more, then restore with --retry-failed."),
+    ),
     "COST_RECOUNTED": Sentence(
         N_("What earlier attempts cost was not recorded."),
         N_("It was counted again from their saved results; the true cost may be higher."),
