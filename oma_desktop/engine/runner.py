@@ -35,7 +35,7 @@ from oma_desktop.engine.tools.pipeline import CallSite, ToolPipeline
 from oma_desktop.engine.tools.race import Race
 from oma_desktop.model.errors import EngineError, OmaError
 from oma_desktop.model.message import Message, ToolUseBlock
-from oma_desktop.model.result import AgentRunResult, add_usage
+from oma_desktop.model.result import AgentRunResult, add_usage, is_countable
 from oma_desktop.model.team import AgentConfig, FailOn
 
 
@@ -254,12 +254,12 @@ class AgentRunner:
             return await asked
         except OmaError as error:
             spent = usage_in(error)
-            if spent is not None:
+            if spent is not None and is_countable(spent):
                 self._state.usage = add_usage(self._state.usage, spent)
             raise
 
     def _count(self, reply: ModelReply) -> None:
-        if reply.usage is None:
+        if reply.usage is None or not is_countable(reply.usage):
             self._warn("USAGE_UNKNOWN")
         else:
             self._state.usage = add_usage(self._state.usage, reply.usage)

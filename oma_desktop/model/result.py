@@ -45,6 +45,12 @@ def no_usage() -> TokenUsage:
     return {"input_tokens": 0, "output_tokens": 0}
 
 
+def is_countable(usage: TokenUsage) -> bool:
+    """Whether tokens can be added up and saved: from 0 on, and exact in a double (L23)."""
+    amounts = (usage.get("input_tokens"), usage.get("output_tokens"))
+    return all(isinstance(n, int | float) and 0 <= n < 2**53 for n in amounts)
+
+
 def add_usage(one: TokenUsage, other: TokenUsage) -> TokenUsage:
     """The sum, a fresh value."""
     return {

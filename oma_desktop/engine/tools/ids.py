@@ -3,15 +3,20 @@
 An id names a call inside one turn only: models that number per turn send the same id again later,
 and that is a new call. The id the provider sent is kept wherever it can be; without spaces around
 it, since a request for a decision about the call would name it without them (W10).
+
+A call without the name of a tool gets one no tool has: a checkpoint cannot hold it otherwise (L30).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from oma_desktop.engine.llm.base import InvalidArguments
 from oma_desktop.model.json_text import js_trim
 from oma_desktop.model.message import ContentBlock, Message, ToolUseBlock
+
+NAMELESS: Final = "unnamed_tool"
 
 
 def normalise(
@@ -20,7 +25,7 @@ def normalise(
     *,
     new_id: Callable[[], str],
 ) -> tuple[list[ContentBlock], dict[str, InvalidArguments]]:
-    """Return the blocks with usable ids, and the unusable arguments by stored id (DEV-27).
+    """Return blocks with usable ids and names, and the unusable arguments by stored id (DEV-27).
 
     Blocks that need no change are the same objects. `new_id` gives the part after `call_`.
     """
@@ -33,7 +38,7 @@ def normalise(
         if block["type"] != "tool_use":
             blocks.append(block)
             continue
-        fixed = _with_id(block, seen=seen, taken=taken, new_id=new_id)
+        fixed = _with_id(_with_name(block), seen=seen, taken=taken, new_id=new_id)
         seen.add(fixed["id"])
         blocks.append(fixed)
         problem = next((w for w in waiting if w.call_id == block["id"]), None)
@@ -41,6 +46,10 @@ def normalise(
             waiting.remove(problem)
             unusable[fixed["id"]] = problem
     return blocks, unusable
+
+
+def _with_name(block: ToolUseBlock) -> ToolUseBlock:
+    return block if js_trim(block["name"]) else {**block, "name": NAMELESS}
 
 
 def _with_id(

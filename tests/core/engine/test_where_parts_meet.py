@@ -12,7 +12,9 @@ import pytest
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.tools.gate import ALLOW, GateDecision, Gates
+from oma_desktop.model.checkpoint_loader import load_snapshot_text
 from tests.core.engine.run_world import RunWorld, bad, ok, spec, statuses
+from tests.core.engine.runner_world import FakeModel, say
 from tests.core.engine.test_stops import LONG, SPECS, stop_at
 
 SUSPEND = GateDecision("suspend", "look")
@@ -190,3 +192,18 @@ async def test_w10_a_call_id_with_spaces_around_it_can_wait_for_a_decision():
     assert done.success
     assert done.warnings == ()
     assert [e.data["toolCallId"] for e in world.of("tool_start")] == ["c"]
+
+
+@pytest.mark.parametrize("usage", [(10, 1), (-5, 1), (10**400, 1), (float("nan"), 1)])
+@pytest.mark.parametrize("name", ["", " ", "look"])
+async def test_what_an_endpoint_sends_never_makes_a_checkpoint_unreadable(name, usage):
+    """A call without a name (L30), counts that are none (L23): the run goes on and can go on."""
+    model = FakeModel(say("x", ("c", name, {"a": 1}), usage=usage), say("end", usage=usage))
+    world = RunWorld(agents=("a",))
+    world.team = replace(world.team, adapter_for=lambda _agent: model)
+    result = await world.run(spec("A", assignee="a"), real_runner=True)
+    assert result.success
+    assert ("USAGE_UNKNOWN" in result.warnings) is (usage != (10, 1))
+    assert any(saved["inFlightTasks"] for saved in world.store.saved)
+    for saved in world.store.saved:
+        load_snapshot_text(json.dumps(saved, allow_nan=False))
