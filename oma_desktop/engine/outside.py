@@ -13,6 +13,7 @@ from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.hooks import AgentHooks
 from oma_desktop.engine.named_hooks import hooks_of
 from oma_desktop.engine.tools.grants import DELEGATE
+from oma_desktop.engine.tools.outside.contained import aside
 from oma_desktop.engine.tools.outside.folder_modules import FolderModules
 from oma_desktop.engine.tools.outside.mcp_tools import McpServers, belongs_to
 from oma_desktop.engine.tools.outside.python_tools import (
@@ -90,7 +91,7 @@ class OutsideTools:
         return load_python_tools(self._tools.python, self._folder(), lanes=self._lanes)
 
     def _function(self, use: str) -> Callable[..., Any]:
-        return function_of(use, self._folder())
+        return aside(function_of(use, self._folder()), self._lanes)
 
     def _folder(self) -> FolderModules:
         """One for tools and hooks: they share what their modules keep."""

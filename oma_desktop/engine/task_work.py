@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
+from oma_desktop.base.sentences import catalogue, describe
 from oma_desktop.engine.approvals import TaskBoundaries
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.budget import total
@@ -284,7 +285,9 @@ def fault(error: OmaError) -> AgentRunResult:
         "validation" if checked else "framework",
         code=error.code,
         name=type(error).__name__,
-        message=str(error),
+        message=describe(error.code, error.facts).title
+        if error.code in catalogue()
+        else str(error),
         retryable=error.retryable,
     )
     return AgentRunResult(False, "", status=RunStatus("error", error.code), error_info=info)

@@ -4,6 +4,7 @@ import pytest
 
 from tests.cli.files import write
 
+TRUSTED = ("--trust-folder", "--json")
 HOOKS = """
 from dataclasses import replace
 from oma_desktop.hooks import BeforeRun
@@ -105,3 +106,21 @@ def test_dev_18_a_run_file_may_call_a_limit_a_failure(cli, tmp_path):
     assert cli("run", project(tmp_path / "p", maxTurns=2), "--json").code == 0
     file = project(tmp_path / "q", maxTurns=2, failOn=["MAX_TURNS_REACHED"])
     assert cli("run", file, "--json").code == 1
+
+
+@pytest.mark.parametrize("act", ["sys.exit(3)", "raise KeyboardInterrupt"])
+def test_a_hook_that_wants_to_end_the_program_fails_its_task_only(cli, tmp_path, act):
+    hooks = f"import sys\ndef prepare(before):\n    {act}\n"
+    done = cli("run", project(tmp_path / "p", hooks=hooks, beforeRun="mine:prepare"), *TRUSTED)
+    assert done.code == 1
+    assert "tried to end the program" in done.json["status"]["message"]
+
+
+def test_a_blocking_hook_holds_nobody_up(cli, tmp_path):
+    hooks = (
+        "import threading\nfrom dataclasses import replace\ndef finish(result):\n"
+        "    main = threading.current_thread() is threading.main_thread()\n"
+        "    return replace(result, output=f'on the main thread: {main}')\n"
+    )
+    done = cli("run", project(tmp_path / "p", hooks=hooks, afterRun="mine:finish"), *TRUSTED)
+    assert done.json["taskResults"][0]["output"] == "on the main thread: False"

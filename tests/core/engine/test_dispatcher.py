@@ -286,8 +286,8 @@ async def test_structured_payloads_reach_the_prompt_and_their_absence_fails_the_
     assert '{"a":[true],"b":1}' in world.prompts["B"]
     assert "text" not in world.prompts["B"].split("delivered")[1]
     assert statuses(result)["C"] == "failed"
-    code = "DEPENDENCY_STRUCTURED_RESULT_MISSING"
-    assert code in next(t for t in result.tasks if t["title"] == "C")["result"]
+    why = next(t for t in result.tasks if t["title"] == "C")["result"]
+    assert why == "Task “plain” gave no structured result, but the next task needs one."
 
 
 async def test_a_payload_above_64_kib_fails_the_consumer_before_its_model_is_asked():

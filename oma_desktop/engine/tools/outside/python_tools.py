@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from oma_desktop.base.lanes import Lanes
+from oma_desktop.engine.tools.outside.contained import TriedToEnd, contained
 from oma_desktop.engine.tools.outside.folder_modules import FolderModules, is_installed
 from oma_desktop.engine.tools.outside.marks import mark_of
 from oma_desktop.engine.tools.outside.returned import output_of
@@ -138,16 +139,7 @@ def _runner(function: Callable[..., Any], signature: Signature, use: str, lanes:
         getattr(function, "__call__", None)  # noqa: B004 - whether its call is asynchronous
     )
 
-    def contained(*positional: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever it takes
-        """What is no `Exception` is for whoever runs the thread, and that is us, not the loop."""
-        try:
-            return function(*positional, **named)
-        except (SystemExit, KeyboardInterrupt) as error:
-            raise ToolFailed("PYTHON_TOOL_EXIT", use=use) from error
-        except BaseException as error:
-            if isinstance(error, Exception):
-                raise
-            raise RuntimeError(f"{type(error).__name__}: {error}") from error
+    apart = contained(function)
 
     async def run(input_: JsonObject, context: ToolContext) -> ToolOutput:
         try:
@@ -158,10 +150,10 @@ def _runner(function: Callable[..., Any], signature: Signature, use: str, lanes:
             if is_async:
                 value = await function(*positional, **named)
             else:
-                value = await lanes.aside(contained, *positional, **named)
+                value = await lanes.aside(apart, *positional, **named)
                 if inspect.isawaitable(value):
                     value = await value
-        except SystemExit as error:
+        except (SystemExit, TriedToEnd) as error:
             raise ToolFailed("PYTHON_TOOL_EXIT", use=use) from error
         return output_of(value)
 
