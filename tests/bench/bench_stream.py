@@ -309,19 +309,32 @@ def on_window_loop(port: int, told: Any, given: argparse.Namespace) -> dict[str,
     from oma_desktop.app.loop import StallGuard, loop_factory
     from oma_desktop.app.main import make_application
 
-    guard = StallGuard(wall_s=STALL_S, cpu_s=1e9)
+    class Guard(StallGuard):
+        """Also knows the longest by CPU: on a busy machine the wall clock tells of others."""
+
+        worst_cpu_s = 0.0
+
+        def note(self, handle: asyncio.Handle, wall_s: float, cpu_s: float) -> None:
+            self.worst_cpu_s = max(self.worst_cpu_s, cpu_s)
+            super().note(handle, wall_s, cpu_s)
+
+    guard = Guard(wall_s=STALL_S, cpu_s=1e9)
 
     async def work() -> dict[str, float]:
         favour_loop()
         found = await rates(port, n_tokens=given.tokens, rounds=given.rounds)
         guard.stalls.clear()
-        guard.worst_wall_s = 0.0
+        guard.worst_wall_s = guard.worst_cpu_s = 0.0
         rate = await parallel(port, n_tokens=given.tokens)
         found |= {
             f"{N_STREAMS} streams, tokens/s": rate,
-            "longest callback, ms": guard.worst_wall_s * 1e3,
+            "longest callback, ms wall": guard.worst_wall_s * 1e3,
+            "longest callback, ms CPU": guard.worst_cpu_s * 1e3,
             "callbacks above 50 ms": len(guard.stalls),
         }
+        for stall in guard.stalls[:5]:
+            cpu = stall.cpu_s * 1e3
+            print(f"stall: {stall.what}, {stall.wall_s * 1e3:.0f} ms wall, {cpu:.0f} ms CPU")
         return {**found, **await stops(port, told), **await thousand(port)}
 
     app = make_application()

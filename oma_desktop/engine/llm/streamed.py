@@ -32,6 +32,8 @@ from oma_desktop.model.message import TokenUsage
 
 # After the end of the answer little can come; some servers send it late, some never.
 USAGE_WAIT_S: Final = 5.0
+# What a fast server sends in one piece is hundreds of events; others have their turn in between.
+EVENTS_AT_ONCE: Final = 64
 # A connection is only reused when its last bytes were read; they are usually there already.
 DRAIN_WAIT_S: Final = 0.1
 
@@ -257,7 +259,9 @@ async def _deltas(
                 return
             raise
         events = reader.feed(chunk) if chunk else reader.finish()
-        for event in events:
+        for number, event in enumerate(events, 1):
+            if number % EVENTS_AT_ONCE == 0:
+                await asyncio.sleep(0)  # a server in a hurry must not hold the window
             try:
                 deltas = turn.take(event)
             except BadReply:
