@@ -42,7 +42,12 @@ class MessageBus:
         return forget
 
     def send(self, sender: str, to: str, content: str) -> JsonObject:
-        """Send to one agent, or to everyone but the sender with `*`."""
+        """Send to one agent, or to everyone but the sender with `*`.
+
+        Tools of others call this: raises TypeError for what a checkpoint could not hold.
+        """
+        if not (isinstance(to, str) and isinstance(content, str)):
+            raise TypeError("a message has a receiver and a text")
         message: JsonObject = {
             "id": self._new_id(),
             "from": sender,

@@ -291,7 +291,7 @@ class ToolPipeline:
         if outcome.ended is Ended.DONE:
             limit = tool.max_output_chars or self._agent.max_tool_output_chars
             block = results.judge(outcome.value, tool=tool.name, call_id=call["id"], limit=limit)
-            usage = getattr(outcome.value, "usage", None)
+            usage = results.usage_of(outcome.value)
         elif outcome.ended is Ended.RAISED:
             block = results.error_result(call["id"], _error_text(tool.name, outcome.error))
         else:

@@ -17,7 +17,8 @@ from oma_desktop.engine.tools.registry import ToolOutput
 from oma_desktop.engine.tools.schema import copy_json
 from oma_desktop.model.json_text import cut_utf16, stringify, utf16_length
 from oma_desktop.model.json_value import JsonObject, JsonValue
-from oma_desktop.model.message import ToolResultBlock, ToolResultPart
+from oma_desktop.model.message import TokenUsage, ToolResultBlock, ToolResultPart
+from oma_desktop.model.result import add_usage, is_countable, no_usage
 
 HEAD_SHARE: Final = 0.7
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
@@ -50,6 +51,13 @@ def judge(output: object, *, tool: str, call_id: str, limit: int | None) -> Tool
     if flag is not None:
         block["is_error"] = flag
     return block
+
+
+def usage_of(output: object) -> TokenUsage | None:
+    """Return the tokens of nested model work; None where it names none that can be counted."""
+    usage: object = output.usage if isinstance(output, ToolOutput) else None
+    named = isinstance(usage, dict) and is_countable(cast("TokenUsage", usage))
+    return add_usage(cast("TokenUsage", usage), no_usage()) if named else None
 
 
 def _unusable(call_id: str, tool: str, why: str) -> ToolResultBlock:

@@ -12,7 +12,9 @@ import pytest
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.tools.gate import ALLOW, GateDecision, Gates
+from oma_desktop.engine.tools.registry import ToolOutput, ToolSpec
 from oma_desktop.model.checkpoint_loader import load_snapshot_text
+from oma_desktop.model.team import AgentConfig
 from tests.core.engine.run_world import RunWorld, bad, ok, spec, statuses
 from tests.core.engine.runner_world import FakeModel, say
 from tests.core.engine.test_stops import LONG, SPECS, stop_at
@@ -207,3 +209,27 @@ async def test_what_an_endpoint_sends_never_makes_a_checkpoint_unreadable(name, 
     assert any(saved["inFlightTasks"] for saved in world.store.saved)
     for saved in world.store.saved:
         load_snapshot_text(json.dumps(saved, allow_nan=False))
+
+
+async def test_what_a_tool_sends_or_counts_never_makes_a_save_fail():
+    """A message that is no text, tokens that are no numbers: an error result, and no count."""
+
+    async def tell(_input, context):
+        context.send_message("b", object())
+
+    async def count(_input, _context):
+        return ToolOutput("counted", usage={"input_tokens": -1})
+
+    tools = [ToolSpec(n, "", {"type": "object"}, f) for n, f in (("tell", tell), ("count", count))]
+    model = FakeModel(say("", ("c1", "tell", {}), ("c2", "count", {})), say("end"))
+    agents = [AgentConfig(name="a", tools=["tell", "count"]), AgentConfig(name="b")]
+    world = RunWorld(agents=agents, tools=tools)
+    world.team = replace(world.team, adapter_for=lambda _agent: model)
+    result = await world.run(spec("A", assignee="a"), real_runner=True)
+    assert result.success
+    assert result.total_usage == {"input_tokens": 20, "output_tokens": 2}
+    assert result.warnings == ()
+    for saved in world.store.saved:
+        load_snapshot_text(json.dumps(saved))
+    answers = [m for m in model.requests[1].messages if m["role"] == "user"][-1]["content"]
+    assert [a.get("is_error", False) for a in answers] == [True, False]

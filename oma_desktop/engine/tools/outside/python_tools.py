@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from oma_desktop.base.lanes import Lanes
+from oma_desktop.engine.tools.outside.aside_context import from_aside
 from oma_desktop.engine.tools.outside.contained import TriedToEnd, contained
 from oma_desktop.engine.tools.outside.folder_modules import FolderModules, is_installed
 from oma_desktop.engine.tools.outside.marks import mark_of
@@ -143,7 +144,8 @@ def _runner(function: Callable[..., Any], signature: Signature, use: str, lanes:
 
     async def run(input_: JsonObject, context: ToolContext) -> ToolOutput:
         try:
-            positional, named = signature.bind(input_, context)
+            usable = context if is_async else from_aside(context)
+            positional, named = signature.bind(input_, usable)
         except ValidationError as error:
             raise ToolFailed("PYTHON_TOOL_ARGUMENTS", use=use, found=str(error)) from error
         try:

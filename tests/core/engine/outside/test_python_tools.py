@@ -4,6 +4,8 @@ import asyncio
 import json
 import sys
 import textwrap
+import threading
+from dataclasses import replace
 
 import pytest
 
@@ -290,6 +292,28 @@ async def test_a_blocking_function_holds_nobody_up_and_may_see_the_stop(load):
         token.stop(StopReason.CANCEL)
         await running
         assert (await call(signs)).data == "[true,true]"
+
+
+async def test_a_message_of_a_blocking_function_is_sent_on_the_loop(load):
+    source = """
+    from oma_desktop.tools import ToolContext
+    def tell(context: ToolContext): return context.send_message("bob", "hello")
+    """
+    (tell,) = load(source, "tell")
+    heard = []
+
+    def send(to, content):
+        heard.append((to, content, threading.get_ident()))
+        if len(heard) > 1:
+            raise TypeError("no")
+        return "sent"
+
+    about = replace(context(), send_message=send)
+    async with asyncio.timeout(20):
+        assert (await tell.run({}, about)).data == "sent"
+        with pytest.raises(TypeError, match="no"):
+            await tell.run({}, about)
+    assert heard == [("bob", "hello", threading.get_ident())] * 2
 
 
 # --- finding and importing -----------------------------------------------------------------------
