@@ -112,12 +112,15 @@ class Page:
         frame.setBackground(self.look.color("window"))
         frame.setTopMargin(self.look.px(6))
         frame.setPadding(0)
+        inset = 0
         if draft.agent is not None:
+            inset = self.look.px(INDENT + 12)
             frame.setLeftMargin(self.look.px(INDENT))
+            frame.setRightMargin(self.look.px(12))
         self._thin(cursor, QTextBlockFormat(), 1)
         cursor.insertFrame(frame)
         who, note = _draft_head(draft, agent)
-        self._write_head(cursor, "model", who, "", note)
+        self._write_head(cursor, "model", who, "", note, inset=inset)
         font = italic(self.look.font("body"))
         block = self._block(indent=INDENT)
         chars = self._chars_of(font, "text")
@@ -135,9 +138,12 @@ class Page:
         cursor.movePosition(QTextCursor.MoveOperation.End)
         self._write_head(cursor, icon, speaker, turn, note)
 
-    def _write_head(self, cursor: QTextCursor, icon: str, who: str, turn: str, note: str) -> None:
+    def _write_head(
+        self, cursor: QTextCursor, icon: str, who: str, turn: str, note: str, *, inset: int = 0
+    ) -> None:
         block = self._block(indent=12, top=10, bottom=4)
-        tab = QTextOption.Tab(self.width - self.look.px(24), QTextOption.TabType.RightTab)
+        end = self.width - inset - self.look.px(24)
+        tab = QTextOption.Tab(end, QTextOption.TabType.RightTab)
         block.setTabPositions([tab])
         self._new_block(cursor, block, stay=True)
         self._picture(cursor, icon, is_state=False)

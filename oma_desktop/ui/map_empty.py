@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import datetime
 from typing import Final
 
@@ -25,6 +27,7 @@ from oma_desktop.ui.theme import theme, theme_host
 from oma_desktop.viewmodel.graph import GraphModel
 from oma_desktop.viewmodel.graph_checks import FaultyLink, Refusal, Why
 
+_TITLE: Final = re.compile(r'"title"\s*:\s*("(?:[^"\\]|\\.)*")')
 _LIVE: Final = frozenset({RunState.RUNNING, RunState.SUSPENDING})
 
 
@@ -89,9 +92,21 @@ class NoMap(EmptyState):
         elif run.state in _LIVE:
             since = elapsed_text(run.started_at, now)
             self.say(tr("The plan is being made."), tr("Coordinator, {time}", time=since))
-            self.show_live(plan)
+            self.show_live("\n".join(plan_titles(plan)) or plan)
         else:
             self.say(tr("This run has no tasks"), tr("It ended before a plan was made."))
+
+
+def plan_titles(written: str) -> list[str]:
+    """Return the titles of the tasks in a plan that is being written, as far as they are there."""
+    return [title for found in _TITLE.findall(written) if (title := _unquoted(found))]
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return " ".join(str(json.loads(text)).split())
+    except ValueError:
+        return ""
 
 
 def _plan_size(n_tasks: int) -> str:

@@ -26,6 +26,7 @@ from oma_desktop.viewmodel.next_steps import DECIDED, LEADS_ON
 from oma_desktop.viewmodel.notices import Heard, NoticeBoard
 
 _ICONS = {"info": "info", "warning": "warning", "error": "error"}
+_LINE = 1
 _ROLES = {"info": "info.text", "warning": "warning.text", "error": "danger.text"}
 
 
@@ -95,7 +96,8 @@ class NoticeLine(QFrame):
         look = theme()
         link = self.link.sizeHint().width() + look.px(8) if self.link.text() else 0
         room = max(look.px(160), width - look.px(12 + 16 + 8 + 8 + 32) - link)
-        return max(self._text.heightForWidth(room), look.px(22)) + look.px(12)
+        # the frame's own line above and below is part of the height, not of the text's
+        return max(self._text.heightForWidth(room), look.px(22)) + look.px(12) + 2 * _LINE
 
     def _on_link_clicked(self) -> None:
         self.closed.emit(self._number)

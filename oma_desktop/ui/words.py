@@ -75,6 +75,7 @@ _WHY: Final[dict[Why, str]] = {
     Why.RUNS_HERE: N_("It runs now. Suspend it first."),
     Why.SUSPENDING: N_("It is being suspended: it stops at the next safe point."),
     Why.FINISHED: N_("It is finished: there is nothing to resume."),
+    Why.REJECTED: N_("A reviewer rejected it: that is final."),
 }
 
 

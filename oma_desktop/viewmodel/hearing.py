@@ -10,8 +10,8 @@ from typing import Final
 from oma_desktop.model.view import RunRef
 from oma_desktop.viewmodel.feed import PLANNING, LiveActivity
 
-_MAX_PLAN: Final = 1_200
-"""Of a plan that is being made the end is shown."""
+_MAX_PLAN: Final = 20_000
+"""Of a longer plan the end is kept."""
 
 
 @dataclass(frozen=True, slots=True)

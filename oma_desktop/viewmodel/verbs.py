@@ -20,6 +20,7 @@ class Why(Enum):
     RUNS_HERE = "runs_here"
     SUSPENDING = "suspending"
     FINISHED = "finished"
+    REJECTED = "rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ def _why_no_restore(store: StoreView, run: RunView) -> Why:
         return Why.UNREADABLE
     if (run.owner or store.owner).kind is OwnerKind.OTHER_PROCESS:
         return Why.OTHER_WRITER
+    if run.state is RunState.REJECTED and run.end is not None:
+        return Why.REJECTED  # without an end a resume still carries the rejection out
     return Why.FINISHED if run.state is RunState.OK else Why.FREE
 
 

@@ -288,10 +288,13 @@ def test_what_stands_where_no_map_can_be_drawn(qtbot):
     assert nothing._title.text() == "The plan is being made."
     assert nothing._detail.text() == "Coordinator, 47:12"
     assert not nothing._live.isVisibleTo(page.view)
-    for piece in ('[{"title": "Look",', ' "description": "x"}]'):
+    page.feed.activity.emit(LiveActivity(REF, PLANNING, "text", "Here is "))
+    page.view._on_tick()
+    assert nothing._live.text() == "Here is"
+    for piece in ('[{"title": "Look", "descr', 'iption": "x"}, {"title": "Say \\"yes\\"", "ti'):
         page.feed.activity.emit(LiveActivity(REF, PLANNING, "text", piece))
     page.view._on_tick()
-    assert nothing._live.text() == '[{"title": "Look", "description": "x"}]'
+    assert nothing._live.text() == 'Look\nSay "yes"'
     page.feed.put(store((), state=RunState.ERROR))
     assert nothing._title.text() == "This run has no tasks"
     page.selection.select_run(None)

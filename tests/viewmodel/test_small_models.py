@@ -11,6 +11,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from oma_desktop.model.view import (
     CallState,
     Effect,
+    EndRecord,
     Problem,
     RunRef,
     RunState,
@@ -33,6 +34,7 @@ from oma_desktop.viewmodel.notices import NoticeBoard
 from oma_desktop.viewmodel.problems import ProblemRows
 from oma_desktop.viewmodel.selection import Place, Selection
 from oma_desktop.viewmodel.tools import ToolRows, n_open
+from oma_desktop.viewmodel.verbs import Why, verbs_for
 
 NOW = datetime(2026, 3, 1, 14, 0, tzinfo=UTC)
 A, B = RunRef("/a.json", "k"), RunRef("/b.json", "k")
@@ -254,3 +256,19 @@ def test_a_bar_says_which_run_it_speaks_of_where_there_are_several():
     feed.drop("/b.json")
     own = next(h for h in notices.kept if h.notice.run == A)
     assert notices.about(own) == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "end", "why"),
+    [
+        (RunState.REJECTED, EndRecord("rejected", NOW, "approval"), Why.REJECTED),
+        (RunState.REJECTED, None, Why.FREE),
+        (RunState.OK, EndRecord("ok", NOW, "run"), Why.FINISHED),
+        (RunState.BUDGET, EndRecord("budget_exhausted", NOW, "budget"), Why.FREE),
+    ],
+)
+def test_a_carried_out_rejection_cannot_be_resumed(state, end, why):
+    feed = Feed()
+    run = RunView(key="k", run_id="r", state=state, end=end)
+    feed.put(StoreView(path="/a.json", runs=(run,)))
+    assert verbs_for(feed, A).restore is why
