@@ -160,9 +160,34 @@ def test_the_file_says_how_it_ended(restore, case):
     assert sum(found["statusCounts"].values()) == len(done.ours["tasks"])
 
 
+NO_RESTORE = {
+    "c_decide_errors": "answers to decisions (test_approvals.py)",
+    "i5_suspend_on_redacting_store": "a run that may not begin (the test of the engine)",
+    "l5_runid_conflict": "refused (below)",
+    "m_multi_run_store": "several runs (below)",
+    "n_corrupt": "damaged files (test_inspect.py, test_check.py)",
+    "p_plan_artifact": "plans (test_plan.py, test_check.py)",
+    "vectors": "inputs and outputs of single functions",
+}
+"""Folders that are no saved run with one `peerRestore`, and where they are used."""
+
+
 def test_every_case_is_accounted_for():
     assert set(DIFFERENT) | set(ALIKE) == set(CASES)
     assert set(SAVES_MORE) <= set(ALIKE)
+    assert set(CASES) | set(NO_RESTORE) == {p.name for p in GOLDEN.iterdir() if p.is_dir()}
+    assert not set(CASES) & set(NO_RESTORE)
+
+
+def test_a_run_id_that_is_not_there_is_refused_and_the_store_stays(cli, golden):
+    folder = golden("l5_runid_conflict")
+    store = folder / "checkpoint.json"
+    before = store.read_bytes()
+    script = GOLDEN / "l1_attempt1_crash" / "peer_script.json"
+    done = cli("restore", "--script", script, "--store", store, "--run-id", "other", "--json")
+    assert done.code == 2
+    assert done.json["error"]["code"] == "CHECKPOINT_NOT_FOUND"
+    assert store.read_bytes() == before
 
 
 def test_independent_work_goes_on_beside_an_open_request(restore):

@@ -79,7 +79,7 @@ class Lineage:
         disk.failing = trouble.failing if trouble else frozenset()
         before = dict(disk._entries)
         plan = self.listed(before)
-        heard = self.listen(trouble)
+        forget = self.listen(trouble)
         budget = None
         if trouble is not None and trouble.budget is not None:
             budget = sum(self.usage) + trouble.budget
@@ -88,19 +88,25 @@ class Lineage:
         except OmaError:
             result = None
         finally:
-            heard()
+            forget()
             disk.failing = frozenset()
         self.any_refused |= disk.refused > 0
         self.check_what_ran(plan, pending(checkpoint_of(before)))
         kept = self.kept(trouble)
+        self.check_number(kept)
         self.lay_down([before, *disk.moments], kept)
         return result
 
     def listen(self, trouble):
         world, count = self.world, []
+        self.number, self.worked = None, None
 
         def hear(event):
             count.append(event)
+            if event.type == "run_start":
+                self.number = event.data["attempt"]
+            if event.type == "task_start" and self.worked is None:
+                self.worked = len(world.store.moments)
             if trouble and trouble.stop and len(count) == trouble.stop[0] + 1:
                 world.token.stop(trouble.stop[1])
 
@@ -119,6 +125,12 @@ class Lineage:
             return None
         rows = {row["request"]["id"]: row for row in self.world.ledger().list()}
         return resume_plan(load_snapshot_text(text).snapshot, rows)
+
+    def check_number(self, kept):
+        """No two attempts work under one number (W26); `worked`: when the first task began."""
+        if self.worked is not None and self.worked <= kept:
+            assert self.number not in self.worked_as
+            self.worked_as.add(self.number)
 
     def check_what_ran(self, plan, known):
         began = {(task, call) for _, task, call in self.world.began}
@@ -158,6 +170,7 @@ class Lineage:
             self.world.store = other.store
         if checkpoint_of(moments[kept]) is None:
             self.begun.clear()  # nothing was saved: the next one is another run
+            self.worked_as.clear()
 
     def check_file(self, text):
         loaded = load_snapshot_text(text)

@@ -195,15 +195,19 @@ class _Making:
         return Plan(script, tuple(self.tasks), draw(st.sampled_from(["approve", "reject"])))
 
 
-STOPS = st.tuples(st.integers(0, 120), st.sampled_from(list(StopReason)))
-TROUBLES = st.lists(
+MOMENTS = st.one_of(st.integers(0, 12), st.integers(0, 120))
+REASONS = st.sampled_from([StopReason.SUSPEND, *StopReason])
+STOPS = st.tuples(MOMENTS, REASONS)
+FULL = st.one_of(st.frozensets(st.integers(0, 6)), st.frozensets(st.integers(0, 40), max_size=6))
+ONE = st.one_of(
+    st.builds(Trouble, kill=st.floats(0, 1)),
+    st.builds(Trouble, stop=st.tuples(st.integers(0, 5), st.just(StopReason.SUSPEND))),
     st.builds(
         Trouble,
         stop=st.none() | STOPS,
         budget=st.none() | st.integers(0, 150),
-        failing=st.just(frozenset()) | st.frozensets(st.integers(0, 40), max_size=6),
+        failing=st.one_of(st.just(frozenset()), st.just(frozenset()), FULL),
         kill=st.none() | st.floats(0, 1),
     ),
-    min_size=1,
-    max_size=4,
 )
+TROUBLES = st.lists(ONE, min_size=1, max_size=5)
