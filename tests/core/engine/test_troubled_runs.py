@@ -243,13 +243,16 @@ def comparable(lineage, troubles):
     """Whether the same end must come.
 
     A full disk may cost a repair or a question (both say so). A failure while a run is stopped,
-    other than suspended, is offered to nobody and stays (DEV-06).
+    other than suspended, is offered to nobody and stays (DEV-06). A refused task ends the run:
+    how far the others came by then is a matter of time.
     """
+    refused = lineage.plan.verdict == "reject" and lineage.plan.script["gates"]["dispatch"]
     hard = [t for t in troubles if t.budget is not None or (t.stop and t.stop[1] != "suspend")]
-    return not lineage.any_refused and not ("recovery" in lineage.plan.script and hard)
+    unrepaired = "recovery" in lineage.plan.script and hard
+    return not (lineage.any_refused or refused or unrepaired)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans(), TROUBLES)
 async def test_whatever_troubles_a_run_it_comes_to_the_same_end(plan, troubles):
     with pytest.MonkeyPatch.context() as patch:
