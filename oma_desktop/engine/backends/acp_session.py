@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import asyncio.subprocess
 import sys
-import tempfile
 from asyncio.subprocess import PIPE, SubprocessStreamProtocol
 from collections.abc import Awaitable, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -27,6 +26,7 @@ from oma_desktop.engine.backends.faults import BackendFailed
 from oma_desktop.engine.backends.process_agent import said
 from oma_desktop.engine.backends.prompt import with_system
 from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.error_output import ErrorOutput, kept_short
 from oma_desktop.engine.tools.builtin.process_tree import (
     MARK,
     ProcessTree,
@@ -67,7 +67,15 @@ class AcpSession:
         self._environ = environ
         self._race = Race(supervisor=supervisor, clock=clock)
         self._client = AcpClient(backend)
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        self._errors = ErrorOutput()
+        self._short = kept_short(
+            self._errors,
+            clock=clock,
+            lanes=lanes,
+            supervisor=supervisor,
+            name=f"acp errors of {backend.command}",
+        )
+        self._at_end = AsyncExitStack()
         self._transport: asyncio.SubprocessTransport | None = None
         self._tree: ProcessTree | None = None
         self._connection: ClientSideConnection | None = None
@@ -109,6 +117,7 @@ class AcpSession:
             await self._lanes.work(tree.end)
         if self._transport is not None:
             self._transport.close()
+        await self._at_end.aclose()
         self._errors.close()
 
     async def _open(self, asked: Asked) -> None:
@@ -144,6 +153,7 @@ class AcpSession:
             start_new_session=sys.platform != "win32",
         )
         self._transport = transport
+        await self._at_end.enter_async_context(self._short)
         self._tree = ProcessTree(transport.get_extra_info("subprocess"), mark)
         process = asyncio.subprocess.Process(transport, protocol, loop)
         assert process.stdin is not None
@@ -188,10 +198,7 @@ class AcpSession:
         """What the agent answered, else the end of its error output."""
         if isinstance(error, RequestError):
             return said(str(error))
-        size = self._errors.seek(0, 2)
-        self._errors.seek(max(0, size - _HEARD))
-        heard = self._errors.read().decode("utf-8", "replace")
-        return said(heard or str(error or "no answer"))
+        return said(self._errors.tail(_HEARD) or str(error or "no answer"))
 
     def _usage(self) -> TokenUsage | None:
         """The growth of the context since the last turn, all counted as input (engine.md 10.3)."""

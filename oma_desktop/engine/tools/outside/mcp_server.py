@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import tempfile
 from collections.abc import Coroutine, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar, cast
 
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.cancel import CancelToken, StopReason
+from oma_desktop.engine.error_output import ErrorOutput, kept_short
 from oma_desktop.engine.tools.builtin.process_tree import MARK, end_marked, end_orphans, new_mark
 from oma_desktop.engine.tools.outside.mcp_results import output_of_answer
 from oma_desktop.engine.tools.race import Ended, Outcome, Race
@@ -60,6 +61,7 @@ class McpServer:
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         self._place = place
+        self._clock = clock
         self._supervisor = supervisor
         self._lanes = lanes
         self._timeout_s = timeout_s
@@ -120,9 +122,18 @@ class McpServer:
     # ------------------------------------------------------------------ the task of the connection
 
     async def _serve(self, ready: asyncio.Future[list[OfferedTool]], mark: str) -> None:
-        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        errors = ErrorOutput()
+        short = kept_short(
+            errors,
+            clock=self._clock,
+            lanes=self._lanes,
+            supervisor=self._supervisor,
+            name=f"mcp errors of {self._place.name}",
+        )
+        with closing(errors):
             try:
-                await self._connected(ready, mark, errors)
+                async with short:
+                    await self._connected(ready, mark, errors)
             except OSError as error:
                 _fail(ready, self._not_started(error))
             except Exception as error:  # noqa: BLE001 - the boundary around tools
@@ -136,7 +147,7 @@ class McpServer:
             await self._lanes.work(end_marked, mark)
 
     async def _connected(
-        self, ready: asyncio.Future[list[OfferedTool]], mark: str, errors: IO[str]
+        self, ready: asyncio.Future[list[OfferedTool]], mark: str, errors: ErrorOutput
     ) -> None:
         sdk = importlib.import_module(_SDK)
         place = self._place
@@ -145,7 +156,7 @@ class McpServer:
             place.args,
             env={**place.environ, MARK: mark},
             cwd=place.cwd,
-            errors=errors,
+            errors=cast("TextIO", errors),  # only its number is looked at
         ) as link:
             try:
                 tools = await self._discover(link)
@@ -213,7 +224,7 @@ class McpServer:
             found=error.strerror or type(error).__name__,
         )
 
-    def _failed(self, error: Exception, errors: IO[str]) -> OmaError:
+    def _failed(self, error: Exception, errors: ErrorOutput) -> OmaError:
         if isinstance(error, OmaError):
             return error
         found = importlib.import_module(_SDK).words_of(error)
@@ -228,9 +239,7 @@ def _fail(ready: asyncio.Future[T], error: OmaError) -> None:
         ready.set_exception(error)
 
 
-def _last_line(errors: IO[str]) -> str:
+def _last_line(errors: ErrorOutput) -> str:
     """Return the last line a server wrote on its standard error."""
-    size = errors.seek(0, 2)
-    errors.seek(max(0, size - _TAIL))
-    lines = [line.strip() for line in errors.read().splitlines() if line.strip()]
+    lines = [line.strip() for line in errors.tail(_TAIL).splitlines() if line.strip()]
     return lines[-1][:300] if lines else ""
