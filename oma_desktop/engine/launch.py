@@ -35,6 +35,7 @@ from oma_desktop.engine.wiring import Wiring, World, check_workspaces, retry_eve
 from oma_desktop.model.errors import Conflict, InvalidInput, NotFound, StoreError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.keys import checkpoint_key
+from oma_desktop.model.named_functions import named_functions
 from oma_desktop.model.result import TeamRunResult
 from oma_desktop.model.trust import trust_question
 from oma_desktop.store.access import Choose, OpenRun, open_run, read_only
@@ -236,9 +237,19 @@ class Launcher:
             return wiring
 
     async def _agreed(self, files: Files, bus: EventBus) -> bool:
-        """Ask before code of the run file's folder is used; True when there is such code."""
+        """Ask before code of the run file's folder is used; True when there is such code.
+
+        Where a script plays, nothing else asks (product.md 6): nothing of the folder is imported,
+        and what the hooks would have done is said to be missing.
+        """
         question = trust_question(files.run_file, files.base_dir, source=files.source)
-        if question is None or files.script is not None:
+        if files.script is not None:
+            hooks = dict.fromkeys(hook.use for hook in named_functions(files.run_file))
+            if hooks:
+                facts = {"code": "SCRIPT_WITHOUT_HOOKS", "names": ", ".join(hooks)}
+                bus.emit("warning", data=facts)
+            return False
+        if question is None:
             return False
         if not await self._consent.require(question, lanes=self._lanes):
             facts = {"folder": str(question.folder), "path": self._consent.place}

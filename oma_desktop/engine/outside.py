@@ -77,7 +77,7 @@ class OutsideTools:
     def hooks(self, run_file: RunFile, *, may_import: bool) -> dict[str, AgentHooks]:
         """Return the functions the file hangs into agents' runs, by agent. Blocking.
 
-        What was not imported fails the run that needs it. Raises InvalidInput PYTHON_TOOL_*.
+        What was not imported fails the run that needs it. Raises InvalidInput PYTHON_HOOK_*.
         """
         try:
             return hooks_of(run_file, self._function if may_import else _not_imported)
@@ -140,7 +140,7 @@ class OutsideTools:
 
 def _not_imported(_use: str) -> Callable[..., Any]:
     def missing(*_arguments: object) -> None:
-        raise ToolFailed("PYTHON_TOOL_NOT_IMPORTED")
+        raise ToolFailed("PYTHON_HOOK_NOT_IMPORTED")
 
     return missing
 

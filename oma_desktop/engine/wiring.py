@@ -172,7 +172,10 @@ def wire(
     """Return the run file made ready; relative paths in it start at `base_dir`.
 
     With `script` every model, tool and gate is the script's (product.md 6), also the team where
-    the file has none. `needs_work` False accepts a file without tasks, for `restore`. May block for
+    the file has none; hooks of the file are left out, as its Python tools are: to import them
+    somebody would have to be asked, and with a script nothing else asks.
+
+    `needs_work` False accepts a file without tasks, for `restore`. May block for
     a moment (key store, script files). Raises InvalidInput or NotAllowed.
     """
     refuse_unsupported(run_file)

@@ -85,8 +85,37 @@ def test_a_hook_that_is_not_there_is_named_before_anything_runs(cli, tmp_path, u
     file = project(tmp_path / "p", afterRun=use)
     done = cli("run", file, "--trust-folder", "--json")
     assert done.code == 2
-    assert done.error["code"].startswith("PYTHON_TOOL_")
+    assert done.error["code"].startswith("PYTHON_HOOK_")
+    assert "team.agents[0].afterRun" in done.error["message"]
+    assert "tool" not in done.error["message"]
     assert not (tmp_path / "p" / ".oma").exists()
+
+
+@pytest.mark.parametrize("hooks", ["raise SystemError('imported')", HOOKS])
+def test_a_script_plays_without_hooks_and_says_so(cli, tmp_path, hooks):
+    """product.md 6: with a script nothing else asks, so nothing of the folder is imported."""
+    strategy = {"type": "custom", "compress": "mine:shorten"}
+    file = project(
+        tmp_path / "p",
+        hooks=hooks,
+        beforeRun="mine:prepare",
+        afterRun="mine:finish",
+        contextStrategy=strategy,
+    )
+    script = tmp_path / "p" / "play.json"
+    done = cli("run", file, "--script", script, "--json")
+    assert done.code == 0
+    assert "left out: mine:prepare, mine:finish, mine:shorten" in done.err
+    (result,) = done.json["taskResults"]
+    assert result["output"] == "done"
+    store = next((tmp_path / "p" / ".oma").rglob("checkpoint.json"))
+    again = cli("restore", file, "--script", script, "--store", store)
+    assert "left out: mine:prepare" in again.err
+
+
+def test_a_script_without_hooks_beside_it_says_nothing(cli, tmp_path):
+    file = project(tmp_path / "p")
+    assert "left out" not in cli("run", file, "--script", tmp_path / "p" / "play.json").err
 
 
 def test_a_hook_that_raises_fails_the_task_with_its_reason(cli, tmp_path):

@@ -77,6 +77,42 @@ SENTENCES: dict[str, Sentence] = {
         "",
         N_("Start the run with its run file."),
     ),
+    # hooks of agents
+    "PYTHON_HOOK_NOT_FOUND": Sentence(
+        N_("{hook} names {use}, and {folder} has no such Python file."),
+        _NOTHING,
+        N_("Write module:function; the module is a file in the folder of the run file."),
+    ),
+    "PYTHON_HOOK_OUTSIDE": Sentence(
+        N_("{hook} names {use}, which lies outside the folder of the run file, at {found}."),
+        _NOTHING,
+        N_("Put the file itself into {folder}; links out of it are not followed."),
+    ),
+    "PYTHON_HOOK_SHADOWS": Sentence(
+        N_("{hook} names {use}; {name} is a module of Python or an installed package."),
+        _NOTHING,
+        N_("Give the file in {folder} another name."),
+    ),
+    "PYTHON_HOOK_IMPORT": Sentence(
+        N_("{hook} names {use}, which could not be imported: {found} at {place}."),
+        _NOTHING,
+        N_("Correct the file and start again."),
+    ),
+    "PYTHON_HOOK_NO_FUNCTION": Sentence(
+        N_("{hook} names {use}, and {path} has no function {name}."),
+        _NOTHING,
+        N_("Correct the name in the run file."),
+    ),
+    "PYTHON_HOOK_NOT_IMPORTED": Sentence(
+        N_("This hook was not imported, so the agent cannot work."),
+        "",
+        N_("Start the run with its run file."),
+    ),
+    "SCRIPT_WITHOUT_HOOKS": Sentence(
+        N_("A script plays the agents, so hooks of the run file are left out: {names}."),
+        N_("Nothing of the folder was imported, and nobody had to agree to that."),
+        N_("Use a scripted provider in the run file where its hooks shall work."),
+    ),
     "TOOL_NAME_BUILTIN": Sentence(
         N_("{place} gives a tool the name {tool}, which belongs to a built-in tool."),
         _NOTHING,
