@@ -2,7 +2,8 @@
 
 The delegated agent works in a conversation of its own, with its own grants, through the same tool
 pipeline, gates and confirmation guard as any other (DEV-16). It has no checkpoint: interrupted, it
-begins again from its start, and a call that would need a durable decision is refused.
+begins again from its start, and a call that would need a durable decision is refused. Model routing
+leaves it alone: its rules go by phase and task (engine.md 1.6), and this is neither.
 """
 
 from __future__ import annotations

@@ -44,6 +44,8 @@ class Judged:
 class Verifier:
     """Has answers judged, one judge after the other, in slots of the pool (engine.md 2.5).
 
+    Model routing leaves judges alone: engine.md 1.6 knows no phase of theirs, and a rule that fits
+    everything would have an answer judged by the model that wrote it.
     What judges use is counted at once, in the synchronous step that gets their result.
     """
 

@@ -72,7 +72,13 @@ class RoutingRule(Described):
 
 
 class ModelRouting(Described):
-    """Rules in order; the first that fits decides, and without one every agent keeps its model."""
+    """Rules in order; the first that fits decides, and without one every agent keeps its model.
+
+    They are about work on tasks and on goals, and about the coordinator. Judges, and agents that
+    work for another agent, keep the models they were given: whoever names a judge wants that
+    judge's model, not the one the author was sent to, and work that was handed on is part of a
+    task whose role and priority say nothing of it.
+    """
 
     rules: list[RoutingRule] = []
 

@@ -147,7 +147,7 @@ class AcpSession:
             *self._backend.args,
             stdin=PIPE,
             stdout=PIPE,
-            stderr=self._errors,
+            stderr=self._errors.fileno(),
             cwd=folder,
             env={**environment(self._environ, self._backend), MARK: mark},
             start_new_session=sys.platform != "win32",

@@ -288,3 +288,27 @@ async def test_dev_16_routed_workers_pass_the_same_guards(gates):
     result = await world.run(spec("Story", assignee="a"), real_runner=True)
     assert result.log["toolCallsExecuted"] == []
     assert result.confirmation_required is (gates is None)
+
+
+async def test_judges_and_agents_that_work_for_others_keep_their_models():
+    """engine.md 1.6: rules go by phase and task, and neither of them is a phase."""
+    order = {"target_agent": "b", "prompt": "look"}
+    replies = {
+        "a::Story": [turn("", ("d1", "delegate_to_agent", order)), turn("end")],
+        "b::@other": [turn("seen")],
+        "j::Story": [turn('{"accept": true}')],
+    }
+    agents = ({"name": "a", "delegate": True}, {"name": "b", "model": "b1"})
+    world = team(replies, *agents, {"name": "j", "model": "j1"})
+    world.options = world.options.model_copy(update={"model_routing": policy(({}, to("n")))})
+    asked = {}
+    inner = world.team.adapter_for
+
+    def adapter_for(agent):
+        asked[agent.name] = agent.model
+        return inner(agent)
+
+    world.team = replace(world.team, adapter_for=adapter_for)
+    result = await world.run(spec("Story", assignee="a", verify="j"), real_runner=True)
+    assert result.success
+    assert asked == {"a": "n", "b": "b1", "j": "j1"}
