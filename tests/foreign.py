@@ -113,7 +113,11 @@ class AIMock(Foreign):
         answers.write_text(json.dumps({"fixtures": fixtures}), "utf-8")
         command = [node, str(script), "-p", str(port), "-f", str(answers), "--strict", *flags]
         super().__init__(command, port, folder)
-        self.bases = {"openai": f"{self.url}/v1", "anthropic": self.url}
+        self.bases = {
+            "openai": f"{self.url}/v1",
+            "anthropic": self.url,
+            "azure-openai": self.url,
+        }
 
     @property
     def asked(self) -> list[dict[str, Any]]:

@@ -161,6 +161,7 @@ class Endpoints:
             "key": service.key,
             "clock": self._clock,
             "on_retry": self._on_retry,
+            "streams": preset.streams,
         }
         match preset.protocol:
             case "anthropic":
@@ -211,4 +212,5 @@ def _described(name: str, entry: ProviderEntry, known: Preset | None) -> Preset:
         needs_key=bool(key_env),
         echo_reasoning=same.echo_reasoning if same else False,
         protocol=protocol,
+        streams=entry.stream,
     )

@@ -211,7 +211,8 @@ def _tools(value: object) -> object:
 class ProviderEntry(Described):
     """A named endpoint. Never holds a key: `keyEnv` names variables that do.
 
-    `type` scripted reads replies from `script`, relative to the run file. `apiVersion` and
+    `type` scripted reads replies from `script`, relative to the run file. `stream` false asks for
+    whole answers, for servers that cannot send them in pieces. `apiVersion` and
     `deployment` are for azure-openai; a deployment stands for every model asked for there.
     """
 
@@ -225,6 +226,7 @@ class ProviderEntry(Described):
         ),
     ] = []
     script: Text | None = None
+    stream: bool = True
     api_version: Text | None = None
     deployment: Text | None = None
 

@@ -45,7 +45,7 @@ def desk(tmp_path, cli, monkeypatch):
     (work / "ports.txt").write_text("443 is https\n", "utf-8")
     (work / "more.txt").write_text("22 is ssh\n", "utf-8")
 
-    def run(server, wire, *, tasks=None, **agent):
+    def run(server, wire, *, tasks=None, streams=True, **agent):
         document = {
             "team": {
                 "name": "foreign",
@@ -61,7 +61,12 @@ def desk(tmp_path, cli, monkeypatch):
             },
             "tasks": tasks or [{"title": "Ports", "description": "Read about ports"}],
             "providers": {
-                "there": {"type": wire, "baseURL": server.bases[wire], "keyEnv": "TRIAL_KEY"}
+                "there": {
+                    "type": wire,
+                    "baseURL": server.bases[wire],
+                    "keyEnv": "TRIAL_KEY",
+                    "stream": streams,
+                }
             },
             "cwd": str(work),
             "checkpoint": {"path": "c.json", "runId": "r"},
@@ -193,13 +198,14 @@ def aimock_answers(work):
 
 @pytest.mark.foreign("aimock")
 @pytest.mark.slow
-@pytest.mark.parametrize("wire", WIRES)
-def test_a_run_of_several_turns_on_aimock(desk, wire):
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("wire", [*WIRES, "azure-openai"])
+def test_a_run_of_several_turns_on_aimock(desk, wire, streams):
     more = {}
     if wire == "anthropic":
         more = {"thinking": {"enabled": True, "budgetTokens": 1024}, "maxTokens": 4096}
     with running(AIMock, aimock_answers(desk.work), "-c", "3") as server:
-        done = desk(server, wire, **more)
+        done = desk(server, wire, streams=streams, **more)
         asked = server.asked
     assert done.code == 0
     assert executed(done) == ["glob", "file_read", "file_read"]

@@ -33,6 +33,7 @@ class MessagesWire:
     provider: str
     new_id: Callable[[], str]
     path: str
+    streams: bool = True
 
     def path_of(self, request: ModelRequest) -> str:
         """The same for all."""
@@ -40,7 +41,7 @@ class MessagesWire:
 
     def encode(self, request: ModelRequest) -> bytes:
         """See `encode_request`."""
-        return encode_request(request, provider=self.provider)
+        return encode_request(request, provider=self.provider, stream=self.streams)
 
     def turn(self) -> MessageTurn:
         """See `MessageTurn`."""
@@ -61,8 +62,12 @@ class AnthropicAdapter(StreamedAdapter):
         new_id: Callable[[], str] = new_call_id,
         jitter: Callable[[], float] = random.random,
         timeout: httpx.Timeout = TIMEOUT,
+        streams: bool = True,
     ) -> None:
-        """Raises InvalidInput for an unusable address, key or proxy; opens no connection."""
+        """Raises InvalidInput for an unusable address, key or proxy; opens no connection.
+
+        `streams` False asks for whole answers.
+        """
         http = HttpEndpoint(
             base_url,
             provider=provider,
@@ -73,5 +78,6 @@ class AnthropicAdapter(StreamedAdapter):
             headers={"anthropic-version": VERSION},
         )
         versioned = base_url.rstrip("/").endswith("/v1")
-        wire = MessagesWire(provider, new_id, "/messages" if versioned else "/v1/messages")
+        path = "/messages" if versioned else "/v1/messages"
+        wire = MessagesWire(provider, new_id, path, streams)
         super().__init__(wire, http, clock=clock, on_retry=on_retry, jitter=jitter)

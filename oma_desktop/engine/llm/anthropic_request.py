@@ -31,7 +31,9 @@ _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"
 _PDF: Final = "application/pdf"
 
 
-def encode_request(request: ModelRequest, *, provider: str = PROTOCOL) -> bytes:
+def encode_request(
+    request: ModelRequest, *, provider: str = PROTOCOL, stream: bool = True
+) -> bytes:
     """Return the JSON body: sampling, overridden by `extra_body`, overridden by the structure.
 
     `provider` is the provenance of reasoning that is sent back as it came, beside the protocol's
@@ -39,10 +41,12 @@ def encode_request(request: ModelRequest, *, provider: str = PROTOCOL) -> bytes:
     THINKING_BUDGET_INVALID; nothing was sent then.
     """
     check_messages(request.messages)
-    return body_bytes(lambda: build_request(request, provider=provider))
+    return body_bytes(lambda: build_request(request, provider=provider, stream=stream))
 
 
-def build_request(request: ModelRequest, *, provider: str = PROTOCOL) -> JsonObject:
+def build_request(
+    request: ModelRequest, *, provider: str = PROTOCOL, stream: bool = True
+) -> JsonObject:
     """Return the body as JSON values."""
     body: JsonObject = {"max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS}
     for name in _SAMPLING:
@@ -61,7 +65,7 @@ def build_request(request: ModelRequest, *, provider: str = PROTOCOL) -> JsonObj
     thinking = _thinking(request.thinking, body["max_tokens"])
     if thinking is not None and _began_with_thinking(messages):
         body["thinking"] = thinking
-    body["stream"] = True
+    body["stream"] = stream
     return body
 
 

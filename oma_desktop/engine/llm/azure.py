@@ -55,8 +55,9 @@ class AzureChatAdapter(StreamedAdapter):
         new_id: Callable[[], str] = new_call_id,
         jitter: Callable[[], float] = random.random,
         timeout: httpx.Timeout = TIMEOUT,
+        streams: bool = True,
     ) -> None:
-        """Raises InvalidInput for an unusable address, key or proxy; opens no connection."""
+        """As OpenAIChatAdapter."""
         base = base_url.rstrip("/")
         versioned = not base.endswith(_UNVERSIONED)
         http = HttpEndpoint(
@@ -72,6 +73,7 @@ class AzureChatAdapter(StreamedAdapter):
             provider,
             echo_reasoning=False,
             new_id=new_id,
+            streams=streams,
             deployment=deployment,
             versioned=versioned,
         )

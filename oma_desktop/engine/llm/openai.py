@@ -33,6 +33,7 @@ class OpenAIWire:
     provider: str
     echo_reasoning: bool
     new_id: Callable[[], str]
+    streams: bool = True
 
     def path_of(self, request: ModelRequest) -> str:
         """The same for all."""
@@ -41,7 +42,7 @@ class OpenAIWire:
     def encode(self, request: ModelRequest) -> bytes:
         """See `encode_request`."""
         echo = self.provider if self.echo_reasoning else None
-        return encode_request(request, echo_reasoning_of=echo)
+        return encode_request(request, echo_reasoning_of=echo, stream=self.streams)
 
     def turn(self) -> TurnStream:
         """See `TurnStream`."""
@@ -63,8 +64,12 @@ class OpenAIChatAdapter(StreamedAdapter):
         new_id: Callable[[], str] = new_call_id,
         jitter: Callable[[], float] = random.random,
         timeout: httpx.Timeout = TIMEOUT,
+        streams: bool = True,
     ) -> None:
-        """Raises InvalidInput for an unusable address, key or proxy; opens no connection."""
+        """Raises InvalidInput for an unusable address, key or proxy; opens no connection.
+
+        `streams` False asks for whole answers.
+        """
         http = HttpEndpoint(base_url, provider=provider, key=key, now=clock.now, timeout=timeout)
-        wire = OpenAIWire(provider, echo_reasoning, new_id)
+        wire = OpenAIWire(provider, echo_reasoning, new_id, streams)
         super().__init__(wire, http, clock=clock, on_retry=on_retry, jitter=jitter)

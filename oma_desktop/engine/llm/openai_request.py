@@ -34,18 +34,24 @@ _SAMPLING: Final = (
 )
 
 
-def encode_request(request: ModelRequest, *, echo_reasoning_of: str | None = None) -> bytes:
+def encode_request(
+    request: ModelRequest, *, echo_reasoning_of: str | None = None, stream: bool = True
+) -> bytes:
     """Return the JSON body: sampling, overridden by `extra_body`, overridden by the structure.
 
     `echo_reasoning_of` is the provenance whose reasoning is sent back as `reasoning_content` once
-    the conversation has tool calls. Never contains a lone surrogate (case s17). Raises Refused
-    INVALID_MESSAGE or UNSUPPORTED_TOOL_RESULT_CONTENT.
+    the conversation has tool calls; `stream` asks for the answer in pieces. Never contains a lone
+    surrogate (case s17). Raises Refused INVALID_MESSAGE or UNSUPPORTED_TOOL_RESULT_CONTENT.
     """
     check_messages(request.messages)
-    return body_bytes(lambda: build_request(request, echo_reasoning_of=echo_reasoning_of))
+    return body_bytes(
+        lambda: build_request(request, echo_reasoning_of=echo_reasoning_of, stream=stream)
+    )
 
 
-def build_request(request: ModelRequest, *, echo_reasoning_of: str | None = None) -> JsonObject:
+def build_request(
+    request: ModelRequest, *, echo_reasoning_of: str | None = None, stream: bool = True
+) -> JsonObject:
     """Return the body as JSON values."""
     body: JsonObject = {}
     for name in _SAMPLING:
@@ -58,8 +64,9 @@ def build_request(request: ModelRequest, *, echo_reasoning_of: str | None = None
     body["messages"] = cast("JsonValue", list(_messages(request, echo_reasoning_of)))
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-    body["stream"] = True
-    body["stream_options"] = {"include_usage": True}
+    body["stream"] = stream
+    if stream:
+        body["stream_options"] = {"include_usage": True}
     return body
 
 

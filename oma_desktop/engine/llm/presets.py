@@ -19,7 +19,8 @@ class Preset:
 
     `echo_reasoning`: it wants its own reasoning back as `reasoning_content` (engine.md 8.2).
     `protocol`: what it speaks: chat completions, messages, or Azure's form of the first. The
-    address of an Azure resource is nobody else's, so its preset has none.
+    address of an Azure resource is nobody else's, so its preset has none. `streams`: answers are
+    asked for in pieces.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Preset:
     needs_key: bool = True
     echo_reasoning: bool = False
     protocol: Protocol = "openai"
+    streams: bool = True
     version_env: str | None = None
     deployment_env: str | None = None
 

@@ -88,6 +88,11 @@ class Wire(Protocol):
         """Return where a request goes, below the base address."""
         ...
 
+    @property
+    def streams(self) -> bool:
+        """Whether answers are asked for in pieces."""
+        ...
+
     def encode(self, request: ModelRequest) -> bytes:
         """Return the body. Raises Refused for what cannot be said on this wire."""
         ...
@@ -201,7 +206,7 @@ class StreamedAdapter(ModelAdapter):
             if "html" in kind:
                 raise Refused("LLM_NOT_A_STREAM", found=kind)
             async with aclosing(self._http.chunks(response)) as chunks:
-                if "json" in kind and "event-stream" not in kind and "ndjson" not in kind:
+                if self._is_whole(kind):
                     for delta in turn.take_document(await _document(chunks, token)):
                         yield delta
                 else:
@@ -209,6 +214,12 @@ class StreamedAdapter(ModelAdapter):
                         async for delta in deltas:
                             yield delta
         yield self._read(turn.reply(), request)
+
+    def _is_whole(self, kind: str) -> bool:
+        """Say whether an answer of this content type comes in one piece."""
+        if "event-stream" in kind or "ndjson" in kind:
+            return False
+        return "json" in kind or not self._wire.streams
 
     def _read(self, reply: ModelReply, request: ModelRequest) -> ModelReply:
         """Look for calls in the text where that is wanted (engine.md 8.2)."""

@@ -193,3 +193,29 @@ async def test_thinking_of_a_named_entry_that_speaks_messages(tmp_path):
         body = server.requests[0].body
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 2048}
     assert "reasoning_effort" not in body
+
+
+WHOLE_CHAT = {
+    "choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+}
+WHOLE_MESSAGE = {
+    "type": "message",
+    "content": [{"type": "text", "text": "hi"}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 7, "output_tokens": 3},
+}
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain"])
+@pytest.mark.parametrize(
+    ("protocol", "document"), [("openai", WHOLE_CHAT), ("anthropic", WHOLE_MESSAGE)]
+)
+async def test_a_server_that_cannot_stream_is_asked_for_whole_answers(
+    tmp_path, protocol, document, kind
+):
+    whole = Answer(json.dumps(document).encode(), headers={"Content-Type": kind})
+    entry = {"type": protocol, "baseURL": "{root}/v1", "stream": False}
+    request = await sent(tmp_path, {"provider": "slow"}, answer=whole, providers={"slow": entry})
+    assert request.body["stream"] is False
+    assert "stream_options" not in request.body
