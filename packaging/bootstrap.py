@@ -72,6 +72,8 @@ QT_PACKAGES = ("pyside6-essentials", "shiboken6", "qasync", "qtawesome", "qtpy",
 # Program -> Debian package of the servers that tests of database stores talk to.
 TEST_SERVERS = {"redis-server": "redis-server", "initdb": "postgresql"}
 AIMOCK = ROOT / "packaging" / "aimock"
+SUITE_ALONE = ("tests/app", "tests/ui", "tests/viewmodel", "tests/crash")
+SUITE_SHARED = ("tests/core", "tests/contract", "tests/cli", "tests/test_architecture.py")
 SUITE_WITHOUT_QT = ("tests/core", "tests/contract", "tests/crash", "tests/cli")
 
 
@@ -343,21 +345,34 @@ def run_program(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Run the whole suite, then the core again in an environment without Qt."""
+    """Run the whole suite, then the core again in an environment without Qt.
+
+    Tests of the window and kills go one by one: some look at the time they take. The others share
+    the cores. With arguments of one's own it is one plain run.
+    """
     prepare(dev=True, window=False)
     offer_test_servers()
     offer_model_server()
     env = environment(offscreen=True)
-    code = run(python_of(VENV), "-m", "pytest", *arguments, env=env)
-    if code or arguments:
+    if arguments:
+        return run(python_of(VENV), "-m", "pytest", *arguments, env=env)
+    say("the window, and real kills")
+    code = run(python_of(VENV), "-m", "pytest", *SUITE_ALONE, env=env)
+    say("everything else")
+    code = run(python_of(VENV), "-m", "pytest", *side_by_side(), *SUITE_SHARED, env=env) or code
+    if code:
         return code
     make_venv(CORE_VENV)
     locks = [without_qt(lock, CORE_VENV / f"without-qt-{lock.name}") for lock in (LOCK, DEV_LOCK)]
     install(CORE_VENV, locks)
     say("the core again, with Qt uninstalled")
-    return run(
-        python_of(CORE_VENV), "-m", "pytest", "-q", "-m", "not slow", *SUITE_WITHOUT_QT, env=env
-    )
+    core = ("-m", "pytest", "-q", "-m", "not slow", *side_by_side(), *SUITE_WITHOUT_QT)
+    return run(python_of(CORE_VENV), *core, env=env)
+
+
+def side_by_side() -> tuple[str, ...]:
+    """Return the options that share tests among the cores, few of them: tests start processes."""
+    return ("-n", str(max(1, min(4, os.cpu_count() or 1))))
 
 
 def check(arguments: list[str]) -> int:

@@ -62,3 +62,10 @@ def test_no_file_swallows_its_neighbours():
         p.name: n for p in SOURCES if (n := len(p.read_text(encoding="utf-8").splitlines())) > 450
     }
     assert not long
+
+
+def test_the_test_command_leaves_no_test_out():
+    source = (ROOT / "packaging" / "bootstrap.py").read_text("utf-8")
+    named = set(re.findall(r'"(tests/[\w./]+)"', source))
+    found = {p.relative_to(ROOT / "tests").parts[0] for p in (ROOT / "tests").rglob("test_*.py")}
+    assert {f"tests/{name}" for name in found} <= named
