@@ -210,7 +210,11 @@ def _described(name: str, entry: ProviderEntry, known: Preset | None) -> Preset:
         key_env,
         (same or usual).base_url_env if not base_url else None,
         needs_key=bool(key_env),
-        echo_reasoning=same.echo_reasoning if same else False,
+        echo_reasoning=(
+            entry.echo_reasoning
+            if entry.echo_reasoning is not None
+            else same is not None and same.echo_reasoning
+        ),
         protocol=protocol,
         streams=entry.stream,
     )

@@ -212,7 +212,9 @@ class ProviderEntry(Described):
     """A named endpoint. Never holds a key: `keyEnv` names variables that do.
 
     `type` scripted reads replies from `script`, relative to the run file. `stream` false asks for
-    whole answers, for servers that cannot send them in pieces. `apiVersion` and
+    whole answers, for servers that cannot send them in pieces. `echoReasoning` gives a server of
+    chat completions its own reasoning back (`reasoning_content`) in rounds of tool calls; default:
+    where the service of that name wants it. `apiVersion` and
     `deployment` are for azure-openai; a deployment stands for every model asked for there.
     """
 
@@ -227,6 +229,7 @@ class ProviderEntry(Described):
     ] = []
     script: Text | None = None
     stream: bool = True
+    echo_reasoning: bool | None = None
     api_version: Text | None = None
     deployment: Text | None = None
 

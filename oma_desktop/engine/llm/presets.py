@@ -111,7 +111,7 @@ _ALL: Final = (
     _hosted("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     _hosted("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     _hosted("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
-    _hosted("moonshot", "https://api.moonshot.cn/v1", "MOONSHOT_API_KEY"),
+    _hosted("moonshot", "https://api.moonshot.cn/v1", "MOONSHOT_API_KEY", echo_reasoning=True),
     _hosted("qwen", "https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
     _hosted("zhipu", "https://open.bigmodel.cn/api/paas/v4", "ZHIPU_API_KEY", "ZAI_API_KEY"),
     _hosted("siliconflow", "https://api.siliconflow.cn/v1", "SILICONFLOW_API_KEY"),

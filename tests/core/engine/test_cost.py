@@ -214,3 +214,13 @@ async def test_without_prices_cost_is_not_known_which_is_not_zero():
     result = await run(world, "A")
     assert result.total_cost is None
     assert "cost" not in world.snapshot()["omaDesktop"]["usage"]
+
+
+async def test_an_answer_that_broke_off_costs_what_it_reported():
+    used = {"input_tokens": 100_000, "output_tokens": 1000}
+    broken = {"text": "half", "usage": used, "error": {"message": "gone"}}
+    world = priced(team({"A": [broken]}, "a"))
+    result = await run(world, "A")
+    assert statuses(result) == {"A": "failed"}
+    assert result.total_usage == used
+    assert result.total_cost == pytest.approx(1.1)

@@ -219,3 +219,35 @@ async def test_a_server_that_cannot_stream_is_asked_for_whole_answers(
     request = await sent(tmp_path, {"provider": "slow"}, answer=whole, providers={"slow": entry})
     assert request.body["stream"] is False
     assert "stream_options" not in request.body
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "echoed"),
+    [
+        ("deepseek", {}, True),
+        ("moonshot", {}, True),
+        ("deepseek", {"echoReasoning": False}, False),
+        ("mine", {"echoReasoning": True}, True),
+        ("mine", {}, False),
+    ],
+)
+async def test_reasoning_goes_back_in_rounds_of_calls_where_it_is_wanted(
+    tmp_path, name, entry, echoed
+):
+    async with Loopback([turn(text="ok")]) as server:
+        at = {"type": "openai", "baseURL": server.base_url, "keyEnv": "K", **entry}
+        made = wired(tmp_path, {"provider": name}, providers={name: at}, environ={"K": "k"})
+        adapter = made.team.adapter_for(made.team.config.agents[0])
+        call = {"type": "tool_use", "id": "c", "name": "n", "input": {}}
+        thought = {"type": "reasoning", "text": "hm", "provenance": name}
+        result = {"type": "tool_result", "tool_use_id": "c", "content": "ok"}
+        history = [
+            *HELLO.messages,
+            {"role": "assistant", "content": [thought, call]},
+            {"role": "user", "content": [result]},
+        ]
+        request = replace(HELLO, messages=history)
+        assert [event async for event in adapter.stream(request, CancelToken())]
+        await made.close()
+        said = server.requests[0].body["messages"][1]
+    assert said.get("reasoning_content") == ("hm" if echoed else None)
