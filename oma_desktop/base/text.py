@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gettext
 import io
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -26,6 +27,8 @@ LANGUAGES: Final = ("en", "zh_CN")
 
 _WIDE_MARKS: Final = ("。", "？", "！", "：", "；")  # full width: they end with white already
 _MARKS: Final = (".", "!", "?", ":", ";", ",", "…", *_WIDE_MARKS)
+_ASIDE: Final = re.compile(r"[.!?]\s*\([^()]*\)$")
+"""A remark in brackets after the end of a sentence; it needs no mark."""
 _CLOSING: Final = "\"'”’»)]）”"
 
 _state: dict[str, gettext.NullTranslations] = {"now": gettext.NullTranslations()}
@@ -87,7 +90,7 @@ def paragraph(sentences: Iterable[str]) -> str:
 def _follow(text: str, sentence: str) -> str:
     if not text or text.endswith(_WIDE_MARKS):
         return text + sentence
-    if text.rstrip(_CLOSING).endswith(_MARKS):
+    if text.rstrip(_CLOSING).endswith(_MARKS) or _ASIDE.search(text):
         return f"{text} {sentence}"
     return f"{text}。{sentence}" if east_asian_width(sentence[0]) in "WF" else f"{text}. {sentence}"
 

@@ -107,6 +107,7 @@ def run(arguments: Sequence[str]) -> int:
         _keep_libraries_quiet()
         _choose_language()
         translate_argparse()
+        _require_folder()
         return int(_dispatch(list(arguments), output))
     except OmaError as error:
         output.error(error)
@@ -166,6 +167,14 @@ def _nothing_there(path: str) -> InvalidInput:
     if meant is not None:
         return InvalidInput("COMMAND_UNKNOWN", found=path, nearest=meant)
     return InvalidInput("PATH_NOT_FOUND", path=path)
+
+
+def _require_folder() -> None:
+    """Every relative path starts in the folder we were started in; it may be gone."""
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise InvalidInput("WORKING_FOLDER_GONE", reason=error.strerror or "?") from error
 
 
 def _keep_libraries_quiet() -> None:

@@ -1,6 +1,7 @@
 """Tools that print, break or carry foreign names, and errors told in the words of others."""
 
 import json
+import sys
 
 import pytest
 
@@ -137,6 +138,7 @@ def test_our_own_validators_speak_for_themselves(cli, tmp_path):
 def test_words_of_others_get_the_mark_they_lack():
     assert paragraph(["It broke: disk full", "Try again."]) == "It broke: disk full. Try again."
     assert paragraph(["它坏了：disk full", "请重试。"]) == "它坏了：disk full。请重试。"
+    assert paragraph(["Busy. (a.lock)", "Wait."]) == "Busy. (a.lock) Wait."
     assert paragraph(["He said “no.”", "So."]) == "He said “no.” So."
 
 
@@ -144,3 +146,12 @@ def test_a_script_error_is_two_sentences(cli, tmp_path):
     (tmp_path / "s.json").write_text(json.dumps({"replies": {}}), "utf-8")
     done = cli("run", tmp_path / "run.json", "--script", tmp_path / "s.json", "--json")
     assert "Field required Nothing" not in done.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be removed there")
+def test_a_folder_that_is_gone_is_wrong_usage(cli, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    done = cli("run", "run.yaml", "--json")
+    assert (done.code, done.error["code"]) == (2, "WORKING_FOLDER_GONE")

@@ -313,7 +313,7 @@ def test_a_run_whose_end_cannot_be_saved_is_not_exit_0(cli, tmp_path, monkeypatc
     assert done.json["success"] is True
     assert done.json["warnings"] == ["RUN_END_NOT_SAVED"]
     assert "The end of this run is not saved." in done.err
-    assert f"{store} still holds the last saved state. (no room)" in done.err
+    assert f"What {store} held before is unchanged (no room)." in done.err
     assert "{" not in done.err
 
 

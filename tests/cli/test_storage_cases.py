@@ -231,7 +231,7 @@ class TestS14:
         assert done.code == 1
         line = one_line(done)
         assert FAULTS[number] in line
-        assert f"{store} still holds the last saved state" in line, "the store, not its lock"
+        assert f"What {store} held before is unchanged" in line, "the store, not its lock"
         assert store.read_bytes() == before
         assert [p.name for p in store.parent.glob("checkpoint.json*")] == ["checkpoint.json"]
         assert cli("approve", store, *DECIDE).code == 0, "the next try succeeds"

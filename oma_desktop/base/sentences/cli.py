@@ -3,6 +3,11 @@
 from oma_desktop.base.text import N_, Sentence
 
 SENTENCES = {
+    "WORKING_FOLDER_GONE": Sentence(
+        N_("The folder this command was started in cannot be used: {reason}."),
+        N_("Nothing was changed."),
+        N_("Change to a folder that is there and try again."),
+    ),
     "USAGE": Sentence(
         N_("This command line cannot be understood: {detail}."),
         hint=N_("See `{command} --help`."),

@@ -6,7 +6,7 @@ from typing import Final
 
 from oma_desktop.base.text import N_, Sentence
 
-_OLD_STATE_SAFE: Final = N_("{path} still holds the last saved state. ({reason})")
+_OLD_STATE_SAFE: Final = N_("What {path} held before is unchanged ({reason}).")
 
 SENTENCES: Final[dict[str, Sentence]] = {
     "STORE_NO_SPACE": Sentence(
