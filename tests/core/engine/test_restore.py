@@ -9,8 +9,10 @@ import pytest
 
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.options import CheckpointOptions
+from oma_desktop.engine.tools.gate import ALLOW, Gates, suspend
 from oma_desktop.model.checkpoint_loader import load_snapshot_text
 from oma_desktop.model.errors import (
+    ApprovalError,
     Conflict,
     Corrupt,
     IntegrityMismatch,
@@ -146,6 +148,48 @@ async def test_idea_04_rich_results_survive_a_crash_at_any_save():
         )
         assert result["content"] == parts
     assert phases == {"commit", "message"}
+
+
+async def test_idea_02_what_was_interrupted_is_pending_or_blocked_again():
+    """What starts in the restore, and what waits, follows from the dependencies alone."""
+    world = RunWorld(agents=("a",))
+    await world.run(spec("Done"), spec("Ran", "Done"), spec("Lost", "Ran"), spec("Waits", "Lost"))
+    document = world.snapshot()
+    for task, status in zip(
+        document["queue"]["tasks"],
+        ("completed", "in_progress", "in_progress", "pending"),
+        strict=True,
+    ):
+        task["status"] = status
+    document["completedTaskResults"] = document["completedTaskResults"][:1]
+    del document["omaDesktop"]
+    world.store.set(world.store.list()[0].key, json.dumps(document))
+    world.store.saved.clear()
+    world.prompts.clear()
+    result = await world.restore()
+    assert world.statuses(world.store.saved[0]) == {
+        "Done": "completed", "Ran": "pending", "Lost": "blocked", "Waits": "blocked",
+    }  # fmt: skip
+    assert list(world.prompts) == ["Ran", "Lost", "Waits"]
+    assert set(statuses(result).values()) == {"completed"}
+
+
+async def test_dev_17_what_a_restore_skips_is_told():
+    """A reviewer refused one task: the rest is skipped by the restore, before anything runs."""
+
+    async def gate(task):
+        return suspend() if task["title"] == "B" else ALLOW
+
+    world = RunWorld(agents=("a",), gates=Gates(dispatch=gate))
+    await world.run(spec("A"), spec("B"), spec("C", "B"))
+    world.decide("reject")
+    world.forget_events()
+    result = await world.restore()
+    assert statuses(result) == {"A": "completed", "B": "skipped", "C": "skipped"}
+    ids = {t["title"]: t["id"] for t in result.tasks}
+    told = {e.task: e.data["to"] for e in world.of("task_status")}
+    assert told == {ids["B"]: "skipped", ids["C"]: "skipped"}
+    assert {e.task for e in world.of("task_skipped")} == {ids["B"], ids["C"]}
 
 
 async def test_failed_tasks_stay_failed_unless_asked():
@@ -411,7 +455,7 @@ async def test_m_multi_run_store_restores_each_run_by_its_name(tmp_path):
         assert [t["status"] for t in result.tasks] == [t["status"] for t in row["result"]["tasks"]]
 
 
-async def test_a_forged_decision_is_refused_and_nothing_runs(tmp_path):
+async def test_idea_36_a_forged_decision_is_refused_and_nothing_runs(tmp_path):
     world = golden_world("c_tool_gate_4_approved_then_restored", tmp_path)
     key = next(e.key for e in world.store.list() if "checkpoint" in e.key)
     document = json.loads(world.store.get(key).value)
@@ -420,6 +464,33 @@ async def test_a_forged_decision_is_refused_and_nothing_runs(tmp_path):
     with pytest.raises(IntegrityMismatch):
         await world.restore(real_runner=True)
     assert world.events == []
+
+
+@pytest.mark.parametrize("what", ["input of the row", "reviewer of the row", "input of the call"])
+async def test_idea_36_a_tampered_row_or_call_is_refused_and_nothing_runs(what, tmp_path):
+    world = golden_world("c_tool_gate_2_approved", tmp_path)
+    ledger = world.ledger().list()
+    assert len(ledger) == 1
+    for entry in world.store.list():
+        document = json.loads(entry.value)
+        if "request" in document and what == "input of the row":
+            document["request"]["content"]["input"] = {"to": "somebody else"}
+        elif "request" in document and what == "reviewer of the row":
+            document["decision"]["requestHash"] = "0" * 64
+        elif "inFlightTasks" in document and what == "input of the call":
+            for call in document["inFlightTasks"][0]["pendingToolCalls"]:
+                if "approvalRequest" in call:
+                    call["call"]["input"] = {"to": "somebody else"}
+        else:
+            continue
+        world.store.set(entry.key, json.dumps(document), entry.metadata)
+    try:
+        await world.restore(real_runner=True)
+    except (ApprovalError, Corrupt):
+        assert world.of("task_start") == []
+    else:
+        assert what == "input of the call"
+    assert world.of("tool_start") == []
 
 
 async def test_a_crash_between_checkpoint_and_ledger_row_is_mended(tmp_path):

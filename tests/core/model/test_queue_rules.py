@@ -52,7 +52,7 @@ def test_absent_is_never_null_and_unknown_fields_follow():
         task_snapshot(id="t")
 
 
-def test_idea_02_reset_makes_interrupted_tasks_pending_and_the_rest_follow():
+def test_reset_makes_interrupted_tasks_pending_and_the_rest_follow():
     before = queue_snapshot(
         [
             task("done", "completed"), task("ran", "in_progress"), task("bad", "failed"),
