@@ -10,6 +10,8 @@ from oma_desktop.engine.documents import naming, plan_of
 from oma_desktop.engine.run_files import read_files
 from oma_desktop.model.checkfile import check_document
 from oma_desktop.model.errors import InvalidInput
+from oma_desktop.model.goal_rules import governance_of
+from oma_desktop.model.runfile import RunFile
 from oma_desktop.store.origin import Origin
 from oma_desktop.viewmodel.start_offer import StartOffer
 
@@ -76,4 +78,14 @@ def offer_of(path: Path) -> StartOffer:
         tasks=len(run_file.tasks or (plan.tasks if plan else ())),
         goal=run_file.goal,
         frozen=plan is not None,
+        alone=run_file.mode == "single",
+        roles=_roles(run_file),
     )
+
+
+def _roles(run_file: RunFile) -> tuple[str, ...]:
+    governance = governance_of(run_file)
+    ceiling = run_file.orchestrator.max_token_budget
+    if governance is None or not governance.applies(ceiling=ceiling):
+        return ()
+    return governance.sequence

@@ -12,6 +12,7 @@ from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.engine.attempt_run import RUN_END_NOT_SAVED
 from oma_desktop.engine.bus import ProgressEvent
 from oma_desktop.engine.coordination.coordinator import SYNTHESIS
+from oma_desktop.engine.coordination.profiling import ROUTE
 from oma_desktop.engine.coordination.single import TASK_ID
 from oma_desktop.engine.freezing import Freezing
 from oma_desktop.engine.launch import Prepared
@@ -39,6 +40,8 @@ _TASK_WORDS: Final = {
 
 _SPOKEN: Final = {
     "APPROVAL_STALE_DECISION": "APPROVED_CALL_STALE",
+    "ROUTING_PROFILER_FAILED": "GOAL_ROUTED_BY_WORDING",
+    "ROUTING_TIMEOUT": "GOAL_ROUTED_BY_WORDING",
     **TOLD,
 }
 """Codes whose sentence is for whoever decides; a run that meets them says something else."""
@@ -164,6 +167,8 @@ class Progress:
         match event.type:
             case "agent_start" if event.data.get("phase") == "decomposition":
                 return tr("plan    the coordinator divides the goal")
+            case "model_call" if event.task == ROUTE and event.data.get("turn") == 0:
+                return tr("look    a model looks at the goal")
             case "model_call" if event.task == SYNTHESIS and event.data.get("turn") == 0:
                 return tr("answer  the coordinator sums up")
             case "task_start":

@@ -39,6 +39,11 @@ class Governance:
             if self.intent != "none" and _holder(role, roster) is None:
                 raise _invalid("nobody", role)
 
+    @property
+    def sequence(self) -> tuple[str, ...]:
+        """The roles in the order they work."""
+        return (*self.order, *(role for role in self.roles if role not in self.order))
+
     def applies(self, *, ceiling: int | None) -> bool:
         """Whether the roles decide how this run goes."""
         degraded = (
@@ -68,14 +73,14 @@ class Governance:
 
     def specs(self, goal: str, roster: Sequence[AgentConfig]) -> tuple[TaskSpec, ...]:
         """One task per role, each with the goal as it is, each after the one before."""
-        names = [*self.order, *(role for role in self.roles if role not in self.order)]
+        names = self.sequence
         return tuple(
             TaskSpec(
                 title=role,
                 description=goal,
                 assignee=_holder(role, roster),
                 role=role,
-                depends_on=names[index - 1 : index] if index else [],
+                depends_on=list(names[index - 1 : index]) if index else [],
             )
             for index, role in enumerate(names)
         )

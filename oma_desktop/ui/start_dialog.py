@@ -74,6 +74,12 @@ def work_of(offer: StartOffer) -> str:
     """Return what would be done, in words."""
     if offer.goal is not None:
         shown = offer.goal[:GOAL_SHOWN] + ("…" if len(offer.goal) > GOAL_SHOWN else "")
+        if offer.alone:
+            return tr("one agent takes it: {goal}", goal=shown)
+        if offer.roles:
+            return tr(
+                "{roles}, one after the other: {goal}", roles=", ".join(offer.roles), goal=shown
+            )
         return tr("a coordinator plans: {goal}", goal=shown)
     if offer.frozen:
         return ntr("a frozen plan of {n} task", "a frozen plan of {n} tasks", offer.tasks)

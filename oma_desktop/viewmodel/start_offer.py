@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class StartOffer:
     """`goal` where a coordinator makes the plan; else `tasks` says how many there are.
 
-    `frozen`: they are those of a plan that is replayed exactly.
+    `frozen`: they are those of a plan that is replayed exactly. `alone`: one agent takes the goal;
+    `roles` that take part in it, each after the one before.
     """
 
     path: str
@@ -18,3 +19,5 @@ class StartOffer:
     tasks: int = 0
     goal: str | None = None
     frozen: bool = False
+    alone: bool = False
+    roles: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog
 from oma_desktop.app.arrivals import Arrival, offer_of, what_is
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.view import RunState
-from oma_desktop.ui.start_dialog import StartDialog
+from oma_desktop.ui.start_dialog import StartDialog, work_of
 from tests.app.support import GOLDEN, until
 
 AGENT = {"name": "w", "provider": "local", "model": "m"}
@@ -64,6 +64,13 @@ def test_an_offer_says_what_would_be_done(tmp_path):
     assert (tasks.team, tasks.agents, tasks.tasks, tasks.frozen) == ("crew", 1, 2, False)
     goal = offer_of(write(tmp_path / "g.json", {"team": TEAM, "goal": "g"}))
     assert (goal.goal, goal.tasks) == ("g", 0)
+    assert work_of(goal) == "a coordinator plans: g"
+    alone = {"team": TEAM, "goal": "g", "mode": "single"}
+    assert work_of(offer_of(write(tmp_path / "a.json", alone))) == "one agent takes it: g"
+    team = {"name": "crew", "agents": [AGENT, {**AGENT, "name": "v"}]}
+    roles = {"governanceIntent": "required", "requiredRoles": ["w", "v"], "requiredOrder": ["v"]}
+    offer = offer_of(write(tmp_path / "o.json", {"team": team, "goal": "g", **roles}))
+    assert work_of(offer) == "v, w, one after the other: g"
     plan = offer_of(write(tmp_path / "q.json", {"team": TEAM, "plan": "plan.json"}))
     assert (plan.tasks, plan.frozen) == (1, True)
     for document, code in ((TASKS, "RUNFILE_NO_TEAM"), (TEAM, "RUNFILE_NO_WORK")):

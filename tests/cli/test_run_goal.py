@@ -227,6 +227,16 @@ def test_a_risky_goal_waits_for_a_declaration(cli, goal_run, tmp_path):
     assert list(tmp_path.glob("store*")) == []
 
 
+def test_a_model_that_fails_is_told_and_the_wording_decides(cli, goal_run):
+    wish = hybrid({})
+    wish["said"]["@route"] = [{"text": "no idea"}]
+    done = cli("run", *goal_run("What is a market?", **wish))
+    assert done.code == 0
+    assert "look    a model looks at the goal" in done.err
+    assert "so the wording of the goal decided" in done.err
+    assert "Nothing was run" not in done.err
+
+
 def test_the_model_that_looks_at_goals_is_found_before_anything_runs(cli, goal_run, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     wish = hybrid({}, provider="openai", model="m")

@@ -143,7 +143,8 @@ class Profiling:
         if not self._routing.may_fall_back:
             self._attempt.control.ask(fatal(error))
             return None
-        said = {"error": error.code, **error.facts, "code": error.code}
+        late = f"> {self._routing.timeout_ms} ms"
+        said = {"error": late, **error.facts, "code": error.code}
         self._attempt.services.bus.emit("warning", data=said)
         self._attempt.state.coordination.assessment = {
             "recommendation": "single",
