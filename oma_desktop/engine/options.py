@@ -49,21 +49,23 @@ class CheckpointOptions:
     `key` beats `run_id`; with neither, a new run uses its own run id (P11) and a restore takes the
     default key, else the only checkpoint of the store. `lock` is taken if it is not held yet and
     given back at the end of the attempt; None where nobody else can write (a store in memory).
+    With `enabled` false one run is not saved although the engine's own options would save it.
     """
 
     store: MemoryStore
     run_id: str | None = None
     key: str | None = None
     lock: HeldLock | None = None
+    enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """Options of `run_tasks` and `run_from_plan`.
 
-    `max_token_budget` and `max_cost_budget` combine with the orchestrator's by minimum; `recovery`
-    and `model_routing` replace the engine's own as a whole. `egress_policy` narrows where model
-    calls may go, beside the orchestrator's and the agents' own.
+    `max_token_budget` and `max_cost_budget` combine with the orchestrator's by minimum; `recovery`,
+    `checkpoint` and `model_routing` replace the engine's own as a whole. `egress_policy` narrows
+    where model calls may go, beside the orchestrator's and the agents' own.
     """
 
     run_id: str | None = None

@@ -20,6 +20,7 @@ from oma_desktop.engine.operations.new_run import start, work_of_plan, work_of_s
 from oma_desktop.engine.operations.saved_run import SavedRun
 from oma_desktop.engine.operations.team_run import TeamRun
 from oma_desktop.engine.options import (
+    CheckpointOptions,
     ExecutionRouter,
     RestoreOptions,
     RunAgentOptions,
@@ -28,6 +29,7 @@ from oma_desktop.engine.options import (
 )
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.team import Team
+from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.message import Message
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.result import AgentRunResult, TeamRunResult
@@ -39,9 +41,9 @@ class OpenMultiAgent:
 
     Everything from outside comes in here: clock, tasks, executors, ids, chance, events. `execute`
     runs one agent on one job; the default is the built-in runner. `router` says for every goal
-    whether one agent takes it; the default looks at its wording. `recovery` counts where a run
-    brings none of its own. `estimate_cost` says what a model call cost; without it the prices of
-    the options count.
+    whether one agent takes it; the default looks at its wording. `recovery` and `checkpoint` count
+    where a run brings none of its own. `estimate_cost` says what a model call cost; without it the
+    prices of the options count.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class OpenMultiAgent:
         router: ExecutionRouter | None = None,
         recovery: RecoveryOptions | None = None,
         estimate_cost: EstimateCost | None = None,
+        checkpoint: CheckpointOptions | None = None,
     ) -> None:
         """Raise InvalidInput COST_ESTIMATE_MISSING for a cost ceiling nobody can measure."""
         self.bus = bus or EventBus()
@@ -73,7 +76,7 @@ class OpenMultiAgent:
         options = options or OrchestratorOptions()
         if estimate_cost is None and options.prices:
             estimate_cost = estimate_from(options.prices)
-        self._base = Foundation(options, services, router, recovery, estimate_cost)
+        self._base = Foundation(options, services, router, recovery, estimate_cost, checkpoint)
         self._base.cost(None)
 
     async def run_team(
@@ -85,7 +88,8 @@ class OpenMultiAgent:
         exception. Raises before anything runs: InvalidInput (run id, metadata, team, options),
         Conflict CHECKPOINT_EXISTS, Locked; after the drain as `run_tasks`.
         """
-        return await TeamRun(self._base, team, goal, options or TeamRunOptions()).run()
+        options = self._base.placed(options or TeamRunOptions())
+        return await TeamRun(self._base, team, goal, options).run()
 
     async def run_tasks(
         self, team: Team, specs: Sequence[TaskSpec], options: RunOptions | None = None
@@ -96,7 +100,7 @@ class OpenMultiAgent:
         assignees, requirements), Conflict CHECKPOINT_EXISTS, Locked. Raises after the drain what
         ends a run as a fault (StaleDecision, Locked LOCK_LOST).
         """
-        options = options or RunOptions()
+        options = self._base.placed(options or RunOptions())
         check_team(team)
         work = work_of_specs(self._base, team, specs, options.goal)
         return await start(self._base, team, work, options)
@@ -109,7 +113,7 @@ class OpenMultiAgent:
         Raises like `run_tasks`; PlanRejected also for ids used twice (W13) or with outer spaces
         (W10). An assignee outside the team is announced now and fails its task at its turn.
         """
-        options = options or RunOptions()
+        options = self._base.placed(options or RunOptions())
         check_team(team)
         work = work_of_plan(self._base, team, plan, options.goal)
         return await start(self._base, team, work, options)
@@ -136,12 +140,17 @@ class OpenMultiAgent:
             cost=self._base.cost((options or RunAgentOptions()).max_cost_budget),
         )
 
-    async def restore(self, team: Team, options: RestoreOptions) -> TeamRunResult:
+    async def restore(self, team: Team, options: RestoreOptions | None = None) -> TeamRunResult:
         """Go on with a saved run, else run `specs` or `plan`, else do nothing (W8, DEV-11, DEV-31).
 
         A restore that waits for a decision and has nothing else to do, or finds the run rejected
         before or only planned, starts no attempt, saves nothing and answers for the saved attempt
         (P13). Raises Corrupt, SchemaTooNew, InvalidInput, PlanRejected, ApprovalError and Locked
-        before anything is changed; later as `run_tasks`.
+        before anything is changed; later as `run_tasks`. Without options the engine's own
+        checkpoint is restored; raises InvalidInput CHECKPOINT_NOT_NAMED when it has none either.
         """
+        if options is None:
+            if self._base.checkpoint is None:
+                raise InvalidInput("CHECKPOINT_NOT_NAMED")
+            options = RestoreOptions(self._base.checkpoint)
         return await SavedRun(self._base, team, options).restore()

@@ -45,6 +45,11 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Nothing was changed."),
         N_("Say which one with its key or run id."),
     ),
+    "CHECKPOINT_NOT_NAMED": Sentence(
+        N_("Nothing says which saved run to continue."),
+        N_("Nothing was changed."),
+        N_("Name the store it was saved in."),
+    ),
     "CHECKPOINT_FORBIDDEN": Sentence(
         N_("Not saved: another program writes this store now ({cause})."),
         _FILE_SAFE,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.engine.attempt import Services
@@ -13,7 +13,12 @@ from oma_desktop.engine.budget import RunBudget, smallest
 from oma_desktop.engine.checks import clean_metadata
 from oma_desktop.engine.cost import EstimateCost, RunCost, smallest_cost
 from oma_desktop.engine.message_bus import MessageBus
-from oma_desktop.engine.options import ExecutionRouter, RestoreOptions, RunOptions
+from oma_desktop.engine.options import (
+    CheckpointOptions,
+    ExecutionRouter,
+    RestoreOptions,
+    RunOptions,
+)
 from oma_desktop.engine.queue import TaskQueue
 from oma_desktop.engine.recovery_options import RecoveryOptions, checked_recovery
 from oma_desktop.engine.run_state import RunState
@@ -23,6 +28,8 @@ from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.result import RunIdentity
 from oma_desktop.model.team import OrchestratorOptions
 from oma_desktop.store.checkpoint import Checkpoint
+
+Run = TypeVar("Run", bound=RunOptions)
 
 _STATUS_OF: Final[Mapping[str, str]] = {
     "ready": "pending",
@@ -41,6 +48,14 @@ class Foundation:
     router: ExecutionRouter | None = None
     recovery: RecoveryOptions | None = None
     estimate: EstimateCost | None = None
+    checkpoint: CheckpointOptions | None = None
+
+    def placed(self, options: Run) -> Run:
+        """The options of a run, saved where the engine says if they do not say it themselves."""
+        place = options.checkpoint if options.checkpoint is not None else self.checkpoint
+        if place is not None and not place.enabled:
+            place = None
+        return replace(options, checkpoint=place)
 
     def now(self) -> str:
         """The present as ms-ISO text."""
