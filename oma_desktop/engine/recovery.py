@@ -196,8 +196,12 @@ class OutcomeBarrier:
             return True
         document = patch.to_json()
         self._bus.emit("gate_call", data={"gate": "plan_patch", "title": outcome.task["title"]})
-        with span("callback", "plan_patch_approval_callback", callback_name="plan_patch"):
+        with span(
+            "callback", "plan_patch_approval_callback", callback_name="plan_patch"
+        ) as recorded:
             answer = await self._ask("plan patch gate", lambda: gate(document, outcome))
+            said = "allow" if answer.value is True else "deny"
+            recorded.event("approval_decision", decision=said)
         if answer.ended is not Ended.DONE or not isinstance(answer.value, bool):
             self._tell.failed(happened, "recovery_approval_failed", answer)
             return False

@@ -8,6 +8,7 @@ from typing import Final
 
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.spans import note
 from oma_desktop.engine.tools.race import Outcome
 from oma_desktop.model.errors import OmaError, PlanRejected, StoreError
 from oma_desktop.model.json_value import JsonObject
@@ -35,7 +36,9 @@ class Happened:
 
 
 class Telling:
-    """Every decision is an event of the trigger task; a refusal is also a warning of the run."""
+    """Every decision is an event of the trigger task, in its span too; a refusal is also a warning
+    of the run.
+    """
 
     def __init__(self, state: RunState, bus: EventBus, *, revisions: Callable[[], int]) -> None:
         self._state = state
@@ -50,6 +53,7 @@ class Telling:
             "planRevision": self._revisions(),
         }
         self._bus.emit("recovery_decision", task=happened.task_id, data=data)
+        _in_span(happened, decision)
 
     def refused(self, happened: Happened, refusal: PlanRejected) -> None:
         """Why a patch was refused, whole; nothing of it happened."""
@@ -73,12 +77,18 @@ class Telling:
         """A warning of the run, and an event of the task."""
         self._state.warnings.append(code)
         self._bus.emit("warning", task=happened.task_id, data={**facts, "code": code})
+        _in_span(happened, code)
 
     def failed(self, happened: Happened, kind: str, answer: Outcome[object]) -> None:
         """Whoever was asked raised, or answered with something undocumented."""
         found = repr(answer.value)[:80] if answer.error is None else repr(answer.error)[:200]
         found = _MASKED(found)
         self._bus.emit("error", task=happened.task_id, data={"kind": kind, "error": found})
+        _in_span(happened, kind)
+
+
+def _in_span(happened: Happened, decision: str) -> None:
+    note("recovery_decision", recovery_decision=decision, plan_trigger=happened.trigger)
 
 
 def because(code: str, refusal: OmaError) -> PlanRejected:

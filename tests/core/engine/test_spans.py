@@ -10,6 +10,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from oma_desktop.engine import spans as spans_module
+from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.spans import span
 from tests.core.engine.run_world import RunWorld, bad, ok, spec
 
@@ -168,6 +169,49 @@ async def test_a_failed_task_and_a_retry_are_told(spans) -> None:
     assert task.status.description == "TASK_FAILED"
     assert task.attributes["oma.task.status"] == "failed"
     assert [e.name for e in task.events] == ["retry_scheduled"]
+
+
+async def test_every_decision_about_the_plan_is_in_the_span_of_its_task(spans) -> None:
+    """Policy, validation, approval, revision and save: what progress events say, spans say too."""
+    fix = {"key": "x", "title": "Fix", "description": "d", "assignee": "a"}
+    answers = {
+        "none": None,
+        "bad": {"reason": " ", "addTasks": [fix]},
+        "late": {"reason": "late", "addTasks": [fix]},
+        "good": {"reason": "good", "addTasks": [fix]},
+    }
+
+    def policy(outcome):
+        return answers.get(outcome.task["title"]) if outcome.kind == "failure" else None
+
+    async def work(world, agent, job):
+        return ok() if job.task_title == "Fix" else bad(retryable=False)
+
+    world = RunWorld(work=work, agents=("a",))
+    recovery = RecoveryOptions(
+        "repairable",
+        on_task_outcome=policy,
+        on_plan_patch=lambda patch, _outcome: patch["reason"] != "late",
+    )
+    await world.run(*map(spec, answers), recovery=recovery)
+    said = [
+        (s.name, e.attributes["oma.recovery.decision"])
+        for s in spans()
+        for e in s.events
+        if e.name == "recovery_decision"
+    ]
+    assert sorted(said) == [
+        ("apply_plan_revision", "applied"),
+        ("execute_task", "RECOVERY_PATCH_INVALID"),
+        ("execute_task", "no_patch"),
+        ("execute_task", "no_patch"),
+        ("execute_task", "rejected"),
+    ]
+    gates = by_name(spans(), "plan_patch_approval_callback")
+    assert [s.events[0].attributes["oma.decision"] for s in gates] == ["deny", "allow"]
+    assert len(by_name(spans(), "recovery_policy_callback")) == 5
+    saves = [s.attributes["oma.checkpoint.boundary"] for s in by_name(spans(), "save_checkpoint")]
+    assert saves.count("plan_revision") == 1
 
 
 async def test_a_gate_and_a_request_are_spans(spans) -> None:
