@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from oma_desktop.app.scene_files import write_goal, write_live_goal, write_repair
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
@@ -23,12 +25,15 @@ APP = "oma-desktop scenes"
 
 @dataclass(frozen=True, slots=True)
 class Scenes:
-    """Stores by what became of the run."""
+    """Stores by what became of the run. `live` is a run file to be played."""
 
     folder: Path
     suspended: Path
     interrupted: Path
     finished: Path
+    planned: Path
+    repaired: Path
+    live: Path
 
 
 class _Keeper:
@@ -55,14 +60,23 @@ class SceneMaker:
         )
 
     async def make(self) -> Scenes:
-        """Return one suspended, two interrupted and one finished run, in one folder."""
+        """Return runs in one folder: suspended at a call and at a plan, interrupted (two),
+        finished, and finished over a repaired plan."""
         _, origin = await self._lanes.work(unpack_sample, self._folder / "files")
         suspended = await self._play("q3-supply-risk", origin)
         finished = await self._play("港口延误周报", origin)
         await self._finish(finished, origin)
         sending = await self._crash("nightly-audit", origin, at_call="call_let_2")
         await self._crash("rare-earth-scan", origin, at_call="call_lead_1")
-        return Scenes(self._folder, suspended, sending, finished)
+        planned = await self._play("port-report", await self._file("goal", write_goal))
+        repaired = await self._play("port-archive", await self._file("repair", write_repair))
+        live = await self._file("live", write_live_goal)
+        assert live.run_file is not None
+        return Scenes(self._folder, suspended, sending, finished, planned, repaired, live.run_file)
+
+    async def _file(self, name: str, write: Callable[[Path], Path]) -> Origin:
+        place = self._folder.parent / f"{self._folder.name}-files" / name
+        return Origin(run_file=await self._lanes.work(write, place))
 
     async def _play(self, run_id: str, origin: Origin, bus: EventBus | None = None) -> Path:
         aside = bus is not None

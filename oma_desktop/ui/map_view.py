@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
@@ -26,6 +27,9 @@ from oma_desktop.viewmodel.graph import GraphModel, Offload
 from oma_desktop.viewmodel.graph_checks import Why
 from oma_desktop.viewmodel.selection import Selection
 from oma_desktop.viewmodel.verbs import open_request_of
+
+_SECOND_MS: Final = 1_000
+_READ_ALONG_MS: Final = 200
 
 
 class MapView(Retranslated):
@@ -61,7 +65,7 @@ class MapView(Retranslated):
         self._faults = FaultList()
         self._menu: QMenu | None = None
         self._tick = QTimer(self)
-        self._tick.setInterval(1000)
+        self._tick.setInterval(_SECOND_MS)
         pages = QWidget()
         self._pages = QStackedLayout(pages)
         for page in (self.canvas, self._nothing, self._faults):
@@ -114,6 +118,11 @@ class MapView(Retranslated):
             self.canvas.tick()
         elif self._pages.currentWidget() is self._nothing:
             self._nothing.tell(self.model, self._now())
+        # text that streams is read along; seconds are counted once a second
+        self._tick.setInterval(_READ_ALONG_MS if self._is_planning() else _SECOND_MS)
+
+    def _is_planning(self) -> bool:
+        return self._pages.currentWidget() is self._nothing and bool(self.model.plan_text)
 
     def show_menu(self, at: QPoint) -> None:
         """Offer what can be done with the selected node, and with the map."""
