@@ -78,14 +78,22 @@ def offer_of(path: Path) -> StartOffer:
         tasks=len(run_file.tasks or (plan.tasks if plan else ())),
         goal=run_file.goal,
         frozen=plan is not None,
-        alone=run_file.mode == "single",
+        alone=_is_for_one(run_file),
         roles=_roles(run_file),
     )
 
 
 def _roles(run_file: RunFile) -> tuple[str, ...]:
     governance = governance_of(run_file)
-    ceiling = run_file.orchestrator.max_token_budget
-    if governance is None or not governance.applies(ceiling=ceiling):
+    limited = run_file.orchestrator.is_limited
+    if governance is None or not governance.applies(limited=limited):
         return ()
     return governance.sequence
+
+
+def _is_for_one(run_file: RunFile) -> bool:
+    governance = governance_of(run_file)
+    limited = run_file.orchestrator.is_limited
+    if governance is not None and governance.gives_way(limited=limited):
+        return run_file.approvals.plan == "allow"  # whoever asks to see a plan gets one
+    return run_file.mode == "single"

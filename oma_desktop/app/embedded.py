@@ -11,6 +11,7 @@ from oma_desktop.base.text import tr
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.coordination.coordinator import DECOMPOSE, SYNTHESIS
+from oma_desktop.engine.coordination.profiling import ROUTE
 from oma_desktop.engine.judging import JUDGING
 from oma_desktop.engine.launch import Prepared
 from oma_desktop.model.result import TeamRunResult
@@ -71,7 +72,7 @@ class EmbeddedRuns:
         """Run one prepared attempt to its end and release it; errors pass through."""
         ref = RunRef(store_id(prepared.store_path), prepared.key or "")
         run = EmbeddedRun(ref, bus)
-        titles = {DECOMPOSE: tr("the plan"), SYNTHESIS: tr("the answer")}
+        titles = {ROUTE: tr("the goal"), DECOMPOSE: tr("the plan"), SYNTHESIS: tr("the answer")}
         forget = bus.subscribe(lambda event: self._hear(run, titles, event))
         self._runs[ref] = run
         self._announce()

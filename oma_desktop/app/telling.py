@@ -14,6 +14,7 @@ from oma_desktop.base.sentences.recovery import TOLD as RECOVERY
 from oma_desktop.base.text import tr
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.coordination.coordinator import DECOMPOSE, SYNTHESIS
+from oma_desktop.engine.coordination.profiling import ROUTE
 from oma_desktop.engine.judging import JUDGING
 from oma_desktop.model.view import RunRef
 from oma_desktop.viewmodel.feed import Feed, Notice
@@ -66,7 +67,11 @@ class Telling:
         self.bus = EventBus()
         self.run: RunRef | None = None
         self._feed = feed
-        self._titles = {DECOMPOSE: tr("the plan"), SYNTHESIS: tr("the answer")}
+        self._titles = {
+            ROUTE: tr("the goal"),
+            DECOMPOSE: tr("the plan"),
+            SYNTHESIS: tr("the answer"),
+        }
         self.bus.subscribe(self._hear)
 
     def _hear(self, event: ProgressEvent) -> None:

@@ -47,6 +47,7 @@ def work_of(engine: OpenMultiAgent, wiring: Wiring, run_id: str, place: Checkpoi
 
 
 def _with_plan(wiring: Wiring) -> Literal["team"] | None:
-    ceiling = wiring.orchestrator.max_token_budget
-    roles = wiring.governance is not None and wiring.governance.applies(ceiling=ceiling)
+    roles = wiring.governance is not None and wiring.governance.applies(
+        limited=wiring.orchestrator.is_limited
+    )
     return "team" if wiring.team.gates.plan is not None and not roles else None

@@ -35,7 +35,7 @@ def governance_of(run_file: RunFile) -> Governance | None:
         run_file.governance_intent,
         roles=tuple(run_file.required_roles),
         order=tuple(run_file.required_order),
-        under_budget=run_file.preferred_under_budget or "enforce",
+        under_budget=run_file.preferred_under_budget or "attempt",
     )
 
 

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.team import AgentConfig, TaskSpec
 
-Conclusion: TypeAlias = Literal["satisfied", "unsatisfied", "not_applicable"]
+Conclusion: TypeAlias = Literal["satisfied", "unsatisfied", "not-applicable"]
+OVERRIDDEN: Final = "governance-overridden"
+SKIPPED: Final = "review-skipped-due-to-budget"
 
 
 @dataclass(frozen=True, slots=True)
 class Governance:
     """A declaration. `order` names roles in the order they work; those it leaves out come after.
 
-    `under_budget` `degrade`: with intent `preferred`, a run with a token ceiling does without it.
+    `under_budget` `degrade`: with intent `preferred`, a run with a ceiling of tokens or cost goes
+    to one agent.
     """
 
     intent: Literal["required", "preferred", "none"] = "none"
     roles: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
-    under_budget: Literal["enforce", "degrade"] = "enforce"
+    under_budget: Literal["attempt", "degrade"] = "attempt"
 
     def check(self, roster: Sequence[AgentConfig]) -> None:
         """Raise InvalidInput GOVERNANCE_INVALID when it contradicts itself or nobody has a role."""
@@ -44,32 +47,35 @@ class Governance:
         """The roles in the order they work."""
         return (*self.order, *(role for role in self.roles if role not in self.order))
 
-    def applies(self, *, ceiling: int | None) -> bool:
-        """Whether the roles decide how this run goes."""
-        degraded = (
-            self.intent == "preferred" and self.under_budget == "degrade" and ceiling is not None
-        )
-        return self.intent != "none" and not degraded
+    def applies(self, *, limited: bool) -> bool:
+        """Whether the roles decide how this run goes; `limited`: it has a ceiling of its own."""
+        return self.intent != "none" and not self.gives_way(limited=limited)
+
+    def gives_way(self, *, limited: bool) -> bool:
+        """Whether one agent takes the goal because the roles may cost too much."""
+        return self.intent == "preferred" and self.under_budget == "degrade" and limited
 
     def conclusion(
-        self,
-        statuses: Mapping[str, str],
-        *,
-        ceiling: int | None,
-        mode_given: bool,
+        self, statuses: Mapping[str, str], *, mode_given: bool, exhausted: bool
     ) -> tuple[Conclusion, str | None]:
         """What came of the declaration, and why it was not kept (engine.md 1.7).
 
-        `statuses` are those of the tasks by role.
+        Only what is required can be broken. `statuses` are those of the tasks by role; `exhausted`:
+        the run ended at its ceiling.
         """
-        if self.intent == "none":
-            return "not_applicable", None
+        if self.intent != "required":
+            return "not-applicable", None
         if mode_given:
             return "unsatisfied", "overridden"
-        if not self.applies(ceiling=ceiling):
-            return "unsatisfied", "budget"
-        done = all(statuses.get(role) == "completed" for role in self.roles)
-        return ("satisfied", None) if done else ("unsatisfied", "missing_roles")
+        if all(statuses.get(role) == "completed" for role in self.roles):
+            return "satisfied", None
+        return "unsatisfied", "budget" if exhausted else "missing_roles"
+
+    def flags(self, *, mode_given: bool, limited: bool) -> tuple[str, ...]:
+        """What a reader of the result must not overlook."""
+        if self.intent == "required" and mode_given:
+            return (OVERRIDDEN,)
+        return (SKIPPED,) if self.gives_way(limited=limited) and not mode_given else ()
 
     def specs(self, goal: str, roster: Sequence[AgentConfig]) -> tuple[TaskSpec, ...]:
         """One task per role, each with the goal as it is, each after the one before."""

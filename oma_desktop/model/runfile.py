@@ -246,8 +246,9 @@ class RunFile(Described):
     Who reaches a `goal` is found out, unless `mode` says it: `single` one agent, `team` the team by
     a plan of the coordinator. With `governanceIntent` `required` or `preferred` each of the
     `requiredRoles` (an agent's name, or one of its capabilities) works on the goal, those of
-    `requiredOrder` first and in its order; `none` says that no roles are needed. Roles that are
-    only preferred give way to a token budget with `preferredUnderBudget` `degrade`.
+    `requiredOrder` first and in its order; `none` says that no roles are needed. With
+    `preferredUnderBudget` `degrade` roles that are only preferred give way to one agent where the
+    run has a budget.
     """
 
     schema_: Annotated[str | None, Field(alias="$schema")] = None
@@ -258,7 +259,7 @@ class RunFile(Described):
     governance_intent: Literal["required", "preferred", "none"] | None = None
     required_roles: list[Text] = []
     required_order: list[Text] = []
-    preferred_under_budget: Literal["enforce", "degrade"] | None = None
+    preferred_under_budget: Literal["attempt", "degrade"] | None = None
     plan: Annotated[PlanArtifact | Text | None, Field(union_mode="left_to_right")] = None
     orchestrator: OrchestratorOptions = OrchestratorOptions()
     coordinator: Coordinator | None = None

@@ -160,3 +160,8 @@ class OrchestratorOptions(Described):
     model_routing: ModelRouting | None = None
     fail_on: list[FailOn] = []
     egress_policy: EgressPolicy | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether runs have a ceiling of tokens or of cost."""
+        return self.max_token_budget is not None or self.max_cost_budget is not None

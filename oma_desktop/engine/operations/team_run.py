@@ -14,6 +14,7 @@ from oma_desktop.engine.coordination.profiling import Profiling
 from oma_desktop.engine.coordination.routing import Route, route
 from oma_desktop.engine.coordination.single import run_single
 from oma_desktop.engine.coordination.synthesis import conclude
+from oma_desktop.engine.cost import smallest_cost
 from oma_desktop.engine.guarding import flag
 from oma_desktop.engine.heartbeat import taken
 from oma_desktop.engine.identity import new_identity, one_run_id
@@ -46,8 +47,7 @@ class TeamRun:
 
     async def run(self) -> TeamRunResult:
         """See `OpenMultiAgent.run_team`."""
-        result = await self._run()
-        return replace(result, governance=self._conclusion(result))
+        return self._with_governance(await self._run())
 
     async def _run(self) -> TeamRunResult:
         self._check()
@@ -90,6 +90,8 @@ class TeamRun:
             return Route(options.mode, "mode", "asked")
         if self._governance() is not None:
             return Route("team", "governance", "roles")
+        if options.governance is not None and options.governance.gives_way(limited=self._limited):
+            return Route("single", "governance", "budget")
         if options.plan_only:
             return Route("team", "plan_only", "asked")
         return await route(
@@ -109,17 +111,37 @@ class TeamRun:
         governance = self._options.governance
         if governance is None or self._options.mode is not None:
             return None
-        ceiling = self._base.limit(self._options.max_token_budget)
-        return governance if governance.applies(ceiling=ceiling) else None
+        return governance if governance.applies(limited=self._limited) else None
 
-    def _conclusion(self, result: TeamRunResult) -> tuple[str, str | None] | None:
+    @property
+    def _limited(self) -> bool:
+        """Whether a ceiling may make roles give way; a plan alone costs nothing of them."""
+        options = self._options
+        cost = smallest_cost(options.max_cost_budget, self._base.options.max_cost_budget)
+        tokens = self._base.limit(options.max_token_budget)
+        return not options.plan_only and (tokens is not None or cost is not None)
+
+    def _with_governance(self, result: TeamRunResult) -> TeamRunResult:
         governance = self._options.governance
-        if governance is None or result.plan_only or result.status.code == "suspended":
-            return None
-        statuses = {t["role"]: t["status"] for t in result.tasks if "role" in t}
-        ceiling = self._base.limit(self._options.max_token_budget)
+        if governance is None:
+            return result
         mode_given = self._options.mode is not None
-        return governance.conclusion(statuses, ceiling=ceiling, mode_given=mode_given)
+        flags = governance.flags(mode_given=mode_given, limited=self._limited)
+        return replace(
+            result, flags=(*result.flags, *flags), governance=self._conclusion(governance, result)
+        )
+
+    def _conclusion(
+        self, governance: Governance, result: TeamRunResult
+    ) -> tuple[str, str | None] | None:
+        """None while nothing can be said: only a plan, or a run that waits."""
+        if result.plan_only or result.status.code == "suspended":
+            return None
+        return governance.conclusion(
+            {t["role"]: t["status"] for t in result.tasks if "role" in t},
+            mode_given=self._options.mode is not None,
+            exhausted=result.status.code == "budget_exhausted",
+        )
 
     # ------------------------------------------------------------------ one agent
 

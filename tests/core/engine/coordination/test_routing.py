@@ -141,12 +141,28 @@ async def test_an_explicit_mode_wins_over_roles():
     assert statuses(result) == {"short-circuit": "completed"}
 
 
-@pytest.mark.parametrize(("budget", "source"), [(None, "governance"), (1000, "deterministic")])
-async def test_preferred_roles_may_give_way_to_a_ceiling(budget, source):
+@pytest.mark.parametrize(("budget", "mode"), [(None, "team"), (1000, "single")])
+async def test_preferred_roles_may_give_way_to_a_ceiling(budget, mode):
     roles = Governance("preferred", roles=("scout",), under_budget="degrade")
     world = RunWorld(script=script())
-    result = await world.run_team(SIMPLE, governance=roles, max_token_budget=budget)
-    assert result.routing["source"] == source
+    result = await world.run_team(GOAL, governance=roles, max_token_budget=budget)
+    assert (result.routing["mode"], result.routing["source"]) == (mode, "governance")
+    assert result.flags == (("review-skipped-due-to-budget",) if budget else ())
+
+
+async def test_roles_that_would_give_way_are_planned_all_the_same():
+    roles = Governance("preferred", roles=("scout",), under_budget="degrade")
+    world = RunWorld(script=script())
+    plan = await world.run_team(SIMPLE, governance=roles, max_token_budget=9, plan_only=True)
+    assert statuses(plan) == {"scout": "pending"}
+
+
+async def test_a_cost_ceiling_is_one_too():
+    roles = Governance("preferred", roles=("scout",), under_budget="degrade")
+    world = RunWorld(script=script())
+    world.estimate = lambda _use: 0.0
+    result = await world.run_team(GOAL, governance=roles, max_cost_budget=1.0)
+    assert result.routing["reason"] == "budget"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +199,7 @@ async def test_roles_go_through_the_plan_gate_too():
 @pytest.mark.parametrize(
     ("roles", "options", "conclusion"),
     [
-        (Governance(), {}, ("not_applicable", None)),
+        (Governance(), {}, ("not-applicable", None)),
         (Governance("required", roles=("scout", "clerk")), {}, ("satisfied", None)),
         (
             Governance("required", roles=("scout",)),
@@ -193,7 +209,7 @@ async def test_roles_go_through_the_plan_gate_too():
         (
             Governance("preferred", roles=("scout",), under_budget="degrade"),
             {"max_token_budget": 10_000},
-            ("unsatisfied", "budget"),
+            ("not-applicable", None),
         ),
         (None, {}, None),
         (Governance("required", roles=("scout",)), {"plan_only": True}, None),
@@ -202,6 +218,15 @@ async def test_roles_go_through_the_plan_gate_too():
 async def test_the_result_says_what_came_of_a_declaration(roles, options, conclusion):
     result = await RunWorld(script=script()).run_team(SIMPLE, governance=roles, **options)
     assert result.governance == conclusion
+    overridden = conclusion is not None and conclusion[1] == "overridden"
+    assert ("governance-overridden" in result.flags) is overridden
+
+
+async def test_a_run_that_ends_at_its_ceiling_did_not_keep_the_declaration():
+    roles = Governance("required", roles=("scout", "clerk"))
+    world = RunWorld(script=script())
+    result = await world.run_team(SIMPLE, governance=roles, max_token_budget=10)
+    assert result.governance == ("unsatisfied", "budget")
 
 
 async def test_a_role_that_failed_did_not_take_part():
