@@ -67,14 +67,14 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Run the task again or resume the run."),
     ),
     "LLM_BAD_STREAM": Sentence(
-        N_("{provider} sent something that is not a chat-completions stream."),
+        N_("{provider} sent something that is no answer of a model."),
         N_("The unfinished answer was not used and none of its tool calls ran."),
-        N_("Check that the address belongs to an OpenAI-compatible service."),
+        N_("Check that address and type of the provider belong together."),
     ),
     "LLM_EVENT_TOO_LONG": Sentence(
         N_("{provider} sent a single event of more than {limit} bytes."),
         N_("The answer was not used; everything committed so far is kept."),
-        N_("Check that the address belongs to an OpenAI-compatible service."),
+        N_("Check that address and type of the provider belong together."),
     ),
     "LLM_EMPTY_REPLY": Sentence(
         N_("{provider} answered without any content."),
