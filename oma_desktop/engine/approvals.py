@@ -143,6 +143,7 @@ class Approvals:
 
         Raises StaleDecision when the task is not byte for byte what was reviewed.
         """
+        self._taken.pop(task["id"], None)  # of an earlier look: the task may have changed since
         request = self._state.dispatch_request(task["id"])
         if request is None:
             return False

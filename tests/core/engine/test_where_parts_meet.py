@@ -9,14 +9,18 @@ from dataclasses import replace
 
 import pytest
 
+from oma_desktop.engine.approvals import Approvals
+from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.tools.gate import ALLOW, GateDecision, Gates
 from oma_desktop.engine.tools.registry import ToolOutput, ToolSpec
+from oma_desktop.model.approval_rules import create_request
 from oma_desktop.model.checkpoint_loader import load_snapshot_text
 from oma_desktop.model.team import AgentConfig
+from tests.bench.big_run import big_run
 from tests.core.engine.run_world import RunWorld, bad, ok, spec, statuses
-from tests.core.engine.runner_world import FakeModel, say
+from tests.core.engine.runner_world import FakeModel, VirtualClock, say
 from tests.core.engine.test_stops import LONG, SPECS, stop_at
 
 SUSPEND = GateDecision("suspend", "look")
@@ -233,3 +237,26 @@ async def test_what_a_tool_sends_or_counts_never_makes_a_save_fail():
         load_snapshot_text(json.dumps(saved))
     answers = [m for m in model.requests[1].messages if m["role"] == "user"][-1]["content"]
     assert [a.get("is_error", False) for a in answers] == [True, False]
+
+
+def test_an_approval_is_not_given_back_to_a_task_that_was_changed_since():
+    """Let through, moved by a plan patch, looked at again: what was approved is no longer there."""
+    state = big_run(tasks=1, done=0, megabytes=0.01).state
+    task = state.queue.tasks[0]
+    request = create_request(
+        run_id=state.identity.run_id,
+        scope="task_dispatch",
+        boundary=task["id"],
+        content={"kind": "task_dispatch", "task": task},
+        requested_at=VirtualClock().now(),
+        reason=None,
+    )
+    state.pending[request["id"]] = request
+    state.decisions[request["id"]] = {"decision": "approved"}
+    approvals = Approvals(state, writer=None, ledger=None, lanes=None, clock=None, bus=EventBus())
+    assert approvals.take_dispatch(task)
+    assert state.pending == {}
+    moved = state.queue.assign(task["id"], "somebody else")
+    assert not approvals.take_dispatch(moved)
+    approvals.give_back_dispatch(task["id"])
+    assert state.pending == {}
