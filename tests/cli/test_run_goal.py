@@ -333,8 +333,26 @@ def test_dev_19_a_key_about_the_goal_that_can_do_nothing_is_refused(
     assert cli("run", path).code == 2
 
 
+def test_one_agent_alone_has_no_plan_to_freeze(cli, goal_run, tmp_path):
+    done = cli("plan", goal_run(mode="single")[0], "-o", tmp_path / "plan.json", "--json")
+    assert (done.code, done.error["code"]) == (2, "RUN_MODE_CONFLICT")
+    assert not (tmp_path / "plan.json").exists()
+
+
 def test_the_schema_knows_who_may_reach_a_goal(cli):
-    properties = cli("check", "--schema").json["properties"]
+    schema = cli("check", "--schema").json
+    properties = schema["properties"]
+    routing = schema["$defs"]["ExecutionRouting"]
+    assert "risky" in routing["description"]
+    assert set(routing["properties"]) == {
+        "strategy",
+        "threshold",
+        "failurePolicy",
+        "timeoutMs",
+        "model",
+        "provider",
+        "baseURL",
+    }
     for key in ("mode", "governanceIntent", "requiredRoles", "requiredOrder"):
         assert key in properties
     assert "preferredUnderBudget" in properties

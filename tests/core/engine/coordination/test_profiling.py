@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -20,8 +21,10 @@ from oma_desktop.engine.coordination.route_profile import (
     profile_prompt,
     profile_schema,
 )
+from oma_desktop.engine.llm.base import ModelAdapter
 from oma_desktop.engine.structured_output import judge
 from oma_desktop.engine.tools.registry import ToolRegistry
+from oma_desktop.model.egress import OfflinePolicy
 from oma_desktop.model.governance import Governance
 from oma_desktop.model.runfile import Coordinator
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions
@@ -254,6 +257,60 @@ async def test_a_stop_during_the_question_ends_the_run():
     result = await here.run_team(SIMPLE)
     assert result.status.code == "cancelled"
     assert here.store.list() == []
+
+
+async def test_what_the_question_cost_is_part_of_the_cost_of_the_run():
+    here = world({})
+    seen = []
+
+    def estimate(use):
+        seen.append(use.agent)
+        return 0.5
+
+    here.estimate = estimate
+    result = await here.run_team(SIMPLE)
+    assert seen == ["router", "scout"]
+    assert result.total_cost == 1.0
+
+
+async def test_a_cost_ceiling_ends_the_run_after_the_question():
+    here = world({})
+    here.estimate = lambda _use: 2.0
+    result = await here.run_team(SIMPLE, max_cost_budget=1.0)
+    assert result.status.code == "budget_exhausted"
+    assert calls(result) == ["router | @route | turn 0"]
+
+
+async def test_a_restore_never_asks_the_question_again():
+    here = world(BOTH)
+    whole = await here.run_team(SIMPLE)
+    for at in range(len(here.store.saved)):
+        again = await here.crashed(at).restore(real_runner=True, coordinator=Coordinator())
+        assert again.success
+        assert not any("@route" in call or "@decompose" in call for call in calls(again))
+        assert again.total_usage == whole.total_usage
+
+
+class Far(ModelAdapter):
+    """A model on another machine, which must not be asked."""
+
+    name = "far"
+    goes_to = "https://far.example"
+
+    async def stream(self, _request, _token):
+        raise AssertionError("a call left")
+        yield
+
+
+async def test_where_a_policy_forbids_the_address_nothing_is_asked():
+    here = world({})
+    near = here.team.adapter_for
+    here.team = replace(
+        here.team, adapter_for=lambda agent: Far() if agent.name == "router" else near(agent)
+    )
+    result = await here.run_team(SIMPLE, egress_policy=OfflinePolicy(mode="offline"))
+    assert "ROUTING_PROFILER_FAILED" in [e.data["code"] for e in here.of("warning")]
+    assert result.routing["source"] == "deterministic"
 
 
 # ---------------------------------------------------------------------- what is asked
