@@ -76,6 +76,8 @@ def _waiting_line(node: MapNode) -> str:
         return tr("Blocked by {title}", title=node.blocked_by)
     if node.n_unmet:
         return tr("Waiting for {n}", n=node.n_unmet)
+    if node.asked_at is not None:
+        return tr("Waits for your review")
     if node.task.has_state:
         return tr("Stopped at turn {n}", n=node.task.turns)
     return tr("Ready to start")

@@ -224,6 +224,14 @@ def _same_or_new(old: Mapping[str, MapNode], new: Mapping[str, MapNode]) -> dict
 
 
 def _asked(store: StoreView, run: RunView) -> dict[str, ApprovalView]:
-    return {
-        a.task_id: a for a in store.approvals if a.open and a.task_id and a.run_id == run.run_id
-    }
+    """Which request each task waits for: its own, or one about a plan or round it is part of."""
+    mine = [a for a in store.approvals if a.open and a.run_id == run.run_id]
+    found = {task_id: a for a in mine if not a.task_id for task_id in _held_by(a)}
+    return found | {a.task_id: a for a in mine if a.task_id}
+
+
+def _held_by(request: ApprovalView) -> Iterator[str]:
+    tasks = request.content.get("nextTasks" if request.scope == "task_round" else "tasks")
+    for task in tasks if isinstance(tasks, list) else ():
+        if isinstance(task, dict) and isinstance(task.get("id"), str):
+            yield str(task["id"])

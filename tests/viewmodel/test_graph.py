@@ -501,3 +501,15 @@ def test_the_plan_is_read_while_it_is_written():
     assert 0 < len(model.plan_text) < 50_000
     feed.set_live(())
     assert model.plan_text == ""
+
+
+@pytest.mark.parametrize(("scope", "part"), [("plan", "tasks"), ("task_round", "nextTasks")])
+def test_tasks_of_a_plan_or_round_under_review_wait_for_it(scope, part):
+    content = {"kind": scope, part: [{"id": "t13", "title": "x"}], "completedTasks": []}
+    request = replace(
+        approval(), scope=scope, boundary="b", task_id=None, open=True, content=content
+    )
+    feed, selection = world(plan(), approvals=(request,))
+    model = GraphModel(feed, selection, now=lambda: NOW)
+    asked = {key for key, node in model.picture.nodes.items() if node.asked_at is not None}
+    assert asked == {"t13"}
