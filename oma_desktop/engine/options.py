@@ -98,7 +98,8 @@ class TeamRunOptions(RunOptions):
 
     `coordinator` describes who plans and sums up; what it leaves open comes from the orchestrator,
     then from the first agent. `mode` wins over every router. `plan_only`: make the plan, run none
-    of it; with mode `single` that is refused.
+    of it; with mode `single` that is refused. `governance` names roles that must take part; a mode
+    wins over them, and the result says so.
     """
 
     coordinator: Coordinator = field(default_factory=Coordinator)

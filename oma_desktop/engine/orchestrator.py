@@ -86,7 +86,8 @@ class OpenMultiAgent:
 
         What is wrong with the coordinator's plan is a result with status `error`, never an
         exception. Raises before anything runs: InvalidInput (run id, metadata, team, options),
-        Conflict CHECKPOINT_EXISTS, Locked; after the drain as `run_tasks`.
+        Conflict CHECKPOINT_EXISTS, Locked; where the goal is not routed, RoutingFailed,
+        RoutingTimedOut, RoutingProfilerFailed, DeclarationRequired; after the drain as `run_tasks`.
         """
         options = self._base.placed(options or TeamRunOptions())
         return await TeamRun(self._base, team, goal, options).run()

@@ -32,6 +32,9 @@ FailOn = Literal["MAX_TURNS_REACHED", "OUTPUT_TRUNCATED"]
 class AgentConfig(Described):
     """One agent, the JSON-able part. No secrets: keys come from elsewhere.
 
+    `costTier`, `latencyClass` and `permissionBoundary` are told to the model that looks at a goal
+    (`executionRouting`), the first also to the coordinator; a goal that would cross boundaries is
+    not routed without a person. Nothing else goes by them.
     `failOn` names warnings that make its run a failure (DEV-18); left out, the orchestrator's.
     `beforeRun`, `afterRun` and `loopDetection.onLoopDetected` may name a Python function,
     `module:function`. `history` seeds conversations with the agent, never tasks.
@@ -69,7 +72,6 @@ class AgentConfig(Described):
     max_tool_output_chars: int | None = None
     output_schema: JsonObject | None = None
     delegate: bool = False
-    # the peer's remaining JSON-able fields: read and written, used as later versions learn to
     cost_tier: Literal["low", "medium", "high"] | None = None
     latency_class: Literal["low", "medium", "high"] | None = None
     permission_boundary: str | None = None
