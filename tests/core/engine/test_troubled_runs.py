@@ -153,6 +153,9 @@ class Lineage:
         moments = self.world.store.moments
         if trouble is None or trouble.kill is None:
             return len(moments)
+        if trouble.amid and self.world.began:
+            begun = sorted({at for at, _, _ in self.world.began})
+            return begun[round(trouble.kill * (len(begun) - 1))]
         return round(trouble.kill * len(moments))
 
     def lay_down(self, moments, kept):
@@ -252,7 +255,7 @@ def comparable(lineage, troubles):
     return not (lineage.any_refused or refused or unrepaired)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans(), TROUBLES)
 async def test_whatever_troubles_a_run_it_comes_to_the_same_end(plan, troubles):
     with pytest.MonkeyPatch.context() as patch:

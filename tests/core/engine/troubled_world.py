@@ -42,13 +42,14 @@ class Trouble:
 
     `stop`: a reason, asked for at the nth event. `budget`: tokens this attempt may still use.
     `failing`: which of its writes fail. `kill`: the process dies; this share of the writes of the
-    attempt had reached the disk.
+    attempt had reached the disk. `amid`: it dies right after a call began, if any did.
     """
 
     stop: tuple[int, StopReason] | None = None
     budget: int | None = None
     failing: frozenset[int] = frozenset()
     kill: float | None = None
+    amid: bool = False
 
 
 class DiskOfMoments(InMemoryStore):
@@ -214,7 +215,7 @@ REASONS = st.sampled_from([StopReason.SUSPEND, *StopReason])
 STOPS = st.tuples(MOMENTS, REASONS)
 FULL = st.one_of(st.frozensets(st.integers(0, 6)), st.frozensets(st.integers(0, 40), max_size=6))
 ONE = st.one_of(
-    st.builds(Trouble, kill=st.floats(0, 1)),
+    st.builds(Trouble, kill=st.floats(0, 1), amid=st.just(True)),
     st.builds(Trouble, stop=st.tuples(st.integers(0, 5), st.just(StopReason.SUSPEND))),
     st.builds(
         Trouble,
@@ -222,6 +223,7 @@ ONE = st.one_of(
         budget=st.none() | st.integers(0, 150),
         failing=st.one_of(st.just(frozenset()), st.just(frozenset()), FULL),
         kill=st.none() | st.floats(0, 1),
+        amid=st.booleans(),
     ),
 )
 TROUBLES = st.lists(ONE, min_size=1, max_size=5)
