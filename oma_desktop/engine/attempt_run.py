@@ -33,6 +33,7 @@ from oma_desktop.engine.run_log import RunLog
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.runner import AgentRunner
 from oma_desktop.engine.scheduling import AgentChooser
+from oma_desktop.engine.slices import breathe, in_slices
 from oma_desktop.engine.spans import Recorded, run_span
 from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.grants import granted
@@ -204,7 +205,10 @@ class AttemptRun:
             await self._writer.save_strict("attempt_started")
         else:
             await self._attempt.save("attempt_started")
-        await Dispatcher(self._attempt).run()
+        await breathe()
+        dispatcher = Dispatcher(self._attempt)
+        await breathe()
+        await dispatcher.run()
 
     async def only_end(self, status: RunStatus, by: str) -> TeamRunResult:
         """Save that the run ended without running anything."""
@@ -217,7 +221,7 @@ class AttemptRun:
         status, by, error = final_status(self._state, stop)
         await self._save_end(status, by)
         if stop is not None and status.code != "suspended":
-            self._skip_the_rest(stop)
+            await self._skip_the_rest(stop)
         self._announce("run_end", status.code)
         if stop is not None and stop.raises is not None:
             raise stop.raises
@@ -228,11 +232,11 @@ class AttemptRun:
     def _has_saved(self) -> bool:
         return self._writer is not None and self._writer.saves > 0
 
-    def _skip_the_rest(self, stop: Stop) -> None:
+    async def _skip_the_rest(self, stop: Stop) -> None:
         """Only now, after the last save: what a stop skips stays as it was in the file (DEV-12)."""
         queue, parked = self._state.queue, self._state.parked
         reason = RUN_ABORTED if stop.by == "operator" else f"Skipped: {stop.status.code}."
-        for task_id in queue.skip_remaining(reason, but=parked):
+        async for task_id in in_slices(queue.skip_remaining(reason, but=parked)):
             self._services.bus.emit("task_skipped", task=task_id)
         for task_id in parked:
             queue.fail(task_id, stop.status.code)

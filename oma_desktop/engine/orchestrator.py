@@ -103,7 +103,9 @@ class OpenMultiAgent:
         """
         options = self._base.placed(options or RunOptions())
         check_team(team)
-        work = work_of_specs(self._base, team, specs, options.goal)
+        work = await self._base.services.lanes.work(
+            work_of_specs, self._base, team, specs, options.goal
+        )
         return await start(self._base, team, work, options)
 
     async def run_from_plan(

@@ -10,6 +10,7 @@ from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.failure_text import failure_text
 from oma_desktop.engine.recovery import OutcomeBarrier
 from oma_desktop.engine.run_state import Parked
+from oma_desktop.engine.slices import in_slices
 from oma_desktop.model.canonical import dependency_payload
 from oma_desktop.model.checkpoint import CompletedTaskResult, TaskSnapshot
 from oma_desktop.model.errors import InvalidInput, StoreError
@@ -87,7 +88,7 @@ class Settling:
         await self._attempt.save("task_failed")
         data = cast("dict[str, object]", result.to_json())
         self._bus.emit("error", agent=task.get("assignee"), task=task_id, data=data)
-        for gone in (task_id, *cascaded):
+        async for gone in in_slices((task_id, *cascaded)):
             facts = {} if gone == task_id else {"cascaded_from": task_id}
             reason = state.queue.get(gone).get("result", "")
             self._bus.emit("task_failed", task=gone, data={"reason": reason, **facts})

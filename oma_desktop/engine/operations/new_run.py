@@ -15,6 +15,7 @@ from oma_desktop.engine.plan_tasks import PLAN_AGENTS_MISSING, missing_agents, t
 from oma_desktop.engine.planning import NewTasks, tasks_from_specs, unresolved_text
 from oma_desktop.engine.results import team_result
 from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.slices import breathe
 from oma_desktop.engine.team import Team
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.result import RunIdentity, RunStatus, TeamRunResult
@@ -29,6 +30,7 @@ async def start(base: Foundation, team: Team, work: NewTasks, options: RunOption
     run_id = one_run_id(options.run_id, checkpoint.run_id if checkpoint else None)
     identity = new_identity(run_id, base.services.ids)
     state = state_of(base, team, work, options=options, identity=identity)
+    await breathe()
     if not work.tasks:
         return team_result(state, RunStatus("ok"))
     async with taken(checkpoint.lock if checkpoint else None, base.services.lanes):

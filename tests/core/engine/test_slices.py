@@ -1,0 +1,71 @@
+"""Thousands of tasks that end at once leave the loop its turns."""
+
+from __future__ import annotations
+
+import asyncio
+
+from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.slices import SLICE, in_slices
+from tests.core.engine.run_world import RunWorld, bad, ok, spec, statuses
+
+MANY = 2 * SLICE + 1
+
+
+class Turns:
+    """Counts the turns of the loop while it is asked to."""
+
+    def __init__(self):
+        self.count = 0
+        self._on = True
+        asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self):
+        self.count += 1
+        if self._on:
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def stop(self):
+        self._on = False
+
+
+async def test_every_slice_is_followed_by_a_turn():
+    turns = Turns()
+    seen = [(item, turns.count) async for item in in_slices("abcde", 2)]
+    turns.stop()
+    assert "".join(item for item, _ in seen) == "abcde"
+    at = [count for _, count in seen]
+    assert at[0] == at[1] < at[2] == at[3] < at[4]
+
+
+async def told_of_many(world, event, *specs):
+    """Run, and return at which turns of the loop each of these events was told."""
+    turns, told = Turns(), []
+    world.bus.subscribe(lambda e: told.append(turns.count) if e.type == event else None)
+    result = await world.run(*specs, checkpoint=None)
+    turns.stop()
+    return result, told
+
+
+async def test_a_failure_that_ends_thousands_is_told_in_slices():
+    async def work(_world, _agent, _job):
+        return bad(retryable=False)
+
+    waiting = [spec(f"T{n}", "R") for n in range(MANY)]
+    world = RunWorld(agents=("a",), work=work)
+    result, told = await told_of_many(world, "task_failed", spec("R"), *waiting)
+    assert set(statuses(result).values()) == {"failed"}
+    assert len(told) == MANY + 1
+    assert len(set(told)) == 3
+
+
+async def test_a_stop_that_skips_thousands_is_told_in_slices():
+    async def work(world, _agent, _job):
+        world.token.stop(StopReason.CANCEL)
+        return ok()
+
+    world = RunWorld(agents=("a",), work=work, max_concurrency=1)
+    result, told = await told_of_many(
+        world, "task_skipped", *[spec(f"T{n}") for n in range(MANY + 1)]
+    )
+    assert list(statuses(result).values()).count("skipped") == MANY
+    assert len(set(told)) == 3
