@@ -14,8 +14,10 @@ import pytest
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.tools.gate import ALLOW, GateDecision
 from oma_desktop.model.checkpoint_loader import load_snapshot_text
-from oma_desktop.model.keys import APPROVAL_KEY_PREFIX
+from oma_desktop.model.keys import APPROVAL_KEY_PREFIX, is_checkpoint_key
+from oma_desktop.model.runfile import Coordinator
 from oma_desktop.model.verify import VerifySpec
+from tests.core.engine.coordination.team_scripts import GOAL, script
 from tests.core.engine.run_world import RunWorld, spec, statuses
 
 SUSPEND = GateDecision("suspend", "look")
@@ -124,7 +126,7 @@ def killed_at(world, index):
 
 def forget_our_facts(world):
     """What a peer does that wrote the checkpoint in between."""
-    entry = next(e for e in world.store.list() if not e.key.startswith(APPROVAL_KEY_PREFIX))
+    entry = next(e for e in world.store.list() if is_checkpoint_key(e.key))
     document = json.loads(entry.value)
     del document["omaDesktop"]
     world.store.set(entry.key, json.dumps(document), entry.metadata)
@@ -155,3 +157,54 @@ async def test_killed_anywhere_it_comes_to_the_same_end(peer_between):
             assert result.total_usage["input_tokens"] >= whole.total_usage["input_tokens"], index
         for saved in left.store.saved:
             load_snapshot_text(json.dumps(saved))
+
+
+def repair_of_goal(outcome):
+    if outcome.kind != "failure":
+        return None
+    agenda = next(t for t in outcome.tasks if t["title"] == "Agenda")
+    fix = {"key": "fix", "title": "Fix", "description": "fix it", "assignee": "clerk"}
+    again = {"key": "again", "title": "Agenda2", "description": "go on", "assignee": "scout"}
+    return {
+        "reason": "it broke",
+        "supersedePending": [agenda["id"]],
+        "addTasks": [fix, {**again, "dependsOn": ["fix"]}],
+    }
+
+
+@pytest.mark.parametrize("memory", ["memory", "file"])
+@pytest.mark.parametrize("peer_between", [False, True])
+async def test_a_goal_whose_plan_was_approved_and_repaired_is_reached_from_any_save(
+    memory, peer_between
+):
+    async def hold(_tasks):
+        return SUSPEND
+
+    broken = {"error": {"message": "bad", "status": 400}}
+    document = script(replies={"clerk::Budget": [broken]})
+    document["team"]["sharedMemory"] = memory
+    world = RunWorld(script=document)
+    world.team = replace(world.team, gates=replace(world.team.gates, plan=hold))
+    recovery = RecoveryOptions("repairable", on_task_outcome=repair_of_goal)
+    options = {"recovery": recovery, "coordinator": Coordinator(), "real_runner": True}
+
+    async def reach(some_world):
+        some_world.decide()
+        return await some_world.restore(**options)
+
+    assert (await world.run_team(GOAL, recovery=recovery)).status.code == "suspended"
+    whole = await reach(world)
+    assert (whole.success, whole.final_answer) == (True, "All set.")
+    for index in range(len(world.store.saved)):
+        left = killed_at(world, index)
+        if peer_between:
+            forget_our_facts(left)
+        result = await reach(left)
+        assert statuses(result) == statuses(whole), index
+        assert (result.success, result.final_answer) == (True, "All set."), index
+        assert len(result.plan_revisions) == 1, index
+        if not peer_between:
+            assert result.total_usage["input_tokens"] >= whole.total_usage["input_tokens"], index
+        left.forget_events()
+        assert (await reach(left)).final_answer == "All set."
+        assert left.of("model_call") == [], "a finished goal asks nobody again"
