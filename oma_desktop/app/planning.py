@@ -11,6 +11,7 @@ from typing import Final
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.model.view import Owner, OwnerKind, RunRef, RunState, RunView, StoreView
 
+_BEFORE_TASKS: Final = frozenset(("routing", "decomposition"))
 _MISSING: Final = "STORE_MISSING"
 
 
@@ -42,10 +43,10 @@ class Planning:
 
     @contextmanager
     def following(self, bus: EventBus, ref: RunRef, run_id: str) -> Iterator[None]:
-        """Watch one new run: it is shown from the moment its coordinator is asked."""
+        """Watch one new run: it is shown from the moment a model is asked anything for it."""
 
         def hear(event: ProgressEvent) -> None:
-            if event.type == "agent_start" and event.data.get("phase") == "decomposition":
+            if event.type == "agent_start" and event.data.get("phase") in _BEFORE_TASKS:
                 self._begin(ref, run_id, str(event.data.get("goal", "")))
 
         forget = bus.subscribe(hear)
@@ -56,6 +57,8 @@ class Planning:
             self._end(ref)
 
     def _begin(self, ref: RunRef, run_id: str, goal: str) -> None:
+        if ref in self._runs:
+            return  # who takes the goal was asked before
         view = self._known(ref.store) or StoreView(ref.store)
         self._seen.setdefault(ref.store, view)
         self._runs[ref] = RunView(

@@ -12,7 +12,6 @@ from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.engine.attempt_run import RUN_END_NOT_SAVED
 from oma_desktop.engine.bus import ProgressEvent
 from oma_desktop.engine.coordination.coordinator import SYNTHESIS
-from oma_desktop.engine.coordination.profiling import ROUTE
 from oma_desktop.engine.coordination.single import TASK_ID
 from oma_desktop.engine.freezing import Freezing
 from oma_desktop.engine.launch import Prepared
@@ -167,7 +166,7 @@ class Progress:
         match event.type:
             case "agent_start" if event.data.get("phase") == "decomposition":
                 return tr("plan    the coordinator divides the goal")
-            case "model_call" if event.task == ROUTE and event.data.get("turn") == 0:
+            case "agent_start" if event.data.get("phase") == "routing":
                 return tr("look    a model looks at the goal")
             case "model_call" if event.task == SYNTHESIS and event.data.get("turn") == 0:
                 return tr("answer  the coordinator sums up")

@@ -82,6 +82,52 @@ async def test_a_run_is_there_while_its_plan_is_made_and_can_be_stopped(bench, t
     assert not (tmp_path / "store.json").exists()
 
 
+async def test_a_run_is_there_while_a_model_looks_at_its_goal(bench, tmp_path):
+    async with Loopback([Answer(hang=True)]) as server:
+        net = {"type": "openai", "baseURL": server.base_url}
+        agents = [{"name": "analyst", "provider": "net", "model": "m"}]
+        more = {
+            "team": {"name": "desk", "agents": agents},
+            "providers": {"net": net},
+            "orchestrator": {"executionRouting": {"strategy": "hybrid"}},
+        }
+        bench.session.start_run(goal_file(tmp_path, "What is a market?", **more))
+        await until(lambda: only_run(bench) is not None)
+        run = only_run(bench)
+        assert (run.state, run.goal, run.tasks) == (RunState.RUNNING, "What is a market?", ())
+        bench.session.cancel(ref_of(bench))
+        await until(lambda: bench.feed.stores() == ())
+    assert codes(bench) == ["STOPPED_BEFORE_PLAN"]
+    assert not (tmp_path / "store.json").exists()
+
+
+async def test_a_goal_that_needs_a_declaration_is_told_in_the_window(bench, tmp_path):
+    agents = [
+        {"name": "analyst", "provider": "play", "permissionBoundary": "inside"},
+        {"name": "envoy", "provider": "play", "permissionBoundary": "outside"},
+    ]
+    file = goal_file(
+        tmp_path,
+        "What is a market?",
+        team={"name": "desk", "agents": agents},
+        orchestrator={"executionRouting": {"strategy": "hybrid"}},
+    )
+    profile = {
+        "agents": ["analyst", "envoy"],
+        "divisible": False,
+        "independentLook": False,
+        "changesWorld": "no",
+        "confidence": 1,
+        "reasons": ["both"],
+    }
+    script = json.loads((tmp_path / "script.json").read_text("utf-8"))
+    script["replies"]["@route"] = [{"text": json.dumps(profile)}]
+    (tmp_path / "script.json").write_text(json.dumps(script), "utf-8")
+    bench.session.start_run(file)
+    await until(lambda: "ROUTING_DECLARATION_REQUIRED" in codes(bench))
+    assert bench.notices[-1].facts["reasons"] == ["permission_boundaries"]
+
+
 async def test_a_plan_that_is_no_good_is_told_with_its_faults(bench, tmp_path):
     plan = [{"title": "X", "description": "y", "assignee": "nobody"}]
     bench.session.start_run(goal_file(tmp_path, plan=plan))

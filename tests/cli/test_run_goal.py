@@ -222,7 +222,8 @@ def test_a_risky_goal_waits_for_a_declaration(cli, goal_run, tmp_path):
     wish = hybrid({"agents": ["analyst", "writer"]})
     done = cli("run", *goal_run("What is a market?", team=team, **wish), "--json")
     assert (done.code, done.error["code"]) == (1, "ROUTING_DECLARATION_REQUIRED")
-    assert "permission_boundaries" in done.error["message"]
+    assert "needs analyst, writer" in done.error["message"]
+    assert "permission boundaries" in done.error["message"]
     assert "governanceIntent" in done.error["hint"]
     assert list(tmp_path.glob("store*")) == []
 

@@ -29,17 +29,20 @@ SENTENCES: Final[dict[str, Sentence]] = {
     ),
     "ROUTING_TIMEOUT": Sentence(
         N_("The model that looks at goals gave no answer within {timeout_ms} ms."),
-        _NOTHING_RAN,
+        _NO_TASK_RAN,
         N_("Start again, allow more time, or set failurePolicy to fallback."),
     ),
     "ROUTING_PROFILER_FAILED": Sentence(
         N_("The model that looks at goals gave no usable answer: {error}"),
-        _NOTHING_RAN,
+        _NO_TASK_RAN,
         N_("Name another model in executionRouting, or set failurePolicy to fallback."),
     ),
     "ROUTING_DECLARATION_REQUIRED": Sentence(
-        N_("This goal would need what no machine should decide ({reasons}; agents: {agents})."),
-        _NOTHING_RAN,
+        N_(
+            "This goal needs {agents}, and with them it would cross permission boundaries or act "
+            "through tools of others."
+        ),
+        _NO_TASK_RAN,
         N_("Say who takes it: mode single or team, or governanceIntent with the roles it needs."),
     ),
     "GOVERNANCE_INVALID": Sentence(

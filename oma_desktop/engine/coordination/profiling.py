@@ -52,7 +52,7 @@ class RoutingProfilerFailed(EngineError):
 class DeclarationRequired(EngineError):
     """ROUTING_DECLARATION_REQUIRED: who takes the goal is for a person to say.
 
-    Facts: `reasons` (codes of `route_profile`), `agents`, `usage`.
+    Facts: `reasons` (codes of `route_profile`), `agents` (names in one text), `usage`.
     """
 
 
@@ -94,6 +94,8 @@ class Profiling:
     async def route(self, goal: str) -> Route | None:
         """Return who takes the goal; None when the run was told to stop, for whatever reason."""
         with span("routing", "profile_execution_route", routing_candidate="single") as recorded:
+            start = {"phase": "routing", "goal": goal}
+            self._attempt.services.bus.emit("agent_start", agent=ROUTER, data=start)
             result = await self._ask(goal)
             recorded.ended(result)
             self._attempt.state.budget.settle_coordination(result.token_usage)
@@ -131,7 +133,7 @@ class Profiling:
             routing_recommendation=verdict.recommendation, routing_confidence=profile.confidence
         )
         if verdict.recommendation == "needs-declaration":
-            facts = {"reasons": list(verdict.reasons), "agents": list(profile.agents)}
+            facts = {"reasons": list(verdict.reasons), "agents": ", ".join(profile.agents)}
             error = DeclarationRequired(
                 "ROUTING_DECLARATION_REQUIRED", **facts, usage=dict(result.token_usage)
             )
