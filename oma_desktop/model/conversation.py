@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from oma_desktop.model.approval import ApprovalRow
 from oma_desktop.model.call_ledger import RoundCall, call_state, calls_of_entry
@@ -17,10 +17,14 @@ from oma_desktop.model.json_text import stringify
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.lenient import items_at, maybe_text_at, objects_at, text_at
 from oma_desktop.model.media import chip_of
+from oma_desktop.model.own_facts import answer_of, own_facts
 from oma_desktop.model.preview import utf8_size
 from oma_desktop.model.run_facts import gather
 from oma_desktop.model.view import BlockView, CallState, ConversationView, MessageView
 
+ANSWER: Final = "@synthesis"
+"""Stands for a task: the goal of a run and the coordinator's closing answer."""
+COORDINATOR: Final = "coordinator"
 MAX_TEXT: Final = 64_000
 MAX_TOTAL: Final = 4_000_000
 """Characters of one conversation; older blocks are cut to `OLD_TEXT` beyond it."""
@@ -38,8 +42,11 @@ def conversation(
     """Return what the model saw and said in one task, from its in-flight or completed state.
 
     Saved results of the open round come last, as the message they will be sent in. A task without
-    any state has no messages and source `none`; so has an unknown one.
+    any state has no messages and source `none`; so has an unknown one. `ANSWER` gives the goal and
+    the closing answer, where this program wrote one.
     """
+    if task_id == ANSWER:
+        return _goal_and_answer(cast("JsonObject", snapshot), max_text=max_text)
     facts = gather(snapshot, rows or {}, live=live)
     entry = facts.entries.get(task_id)
     if entry is not None:
@@ -56,6 +63,18 @@ def conversation(
         turn = views[-1].turn if views else 0
         views.append(MessageView("user", turn, held))
     return ConversationView(task_id, agent, tuple(_within(views, MAX_TOTAL)), source)
+
+
+def _goal_and_answer(snapshot: JsonObject, *, max_text: int) -> ConversationView:
+    goal, answer = text_at(snapshot, "goal"), answer_of(own_facts(snapshot))
+    if answer is None:
+        return ConversationView(ANSWER, COORDINATOR, (), "none")
+    said: list[JsonObject] = [
+        {"role": "user", "content": goal},
+        {"role": "assistant", "content": answer},
+    ]
+    views = _views([m for m in said if m["content"]], {}, max_text=max_text)
+    return ConversationView(ANSWER, COORDINATOR, tuple(views), "completed")
 
 
 Source = Literal["in_flight", "completed", "none"]

@@ -345,6 +345,14 @@ class ConversationView(Retranslated):
             )
         elif situation == "loading":
             self._empty.say(tr("Reading the conversation…"))
+        elif self._model.about_run is not None:
+            self._empty.say(
+                tr("There is no closing answer yet."),
+                tr(
+                    "The coordinator gives it when the tasks are done. Choose a task to read what "
+                    "was said in it."
+                ),
+            )
         else:
             self._empty.say(
                 tr("Nothing was said yet."), tr("This task has not asked a model so far.")

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from PySide6.QtCore import QObject, Signal
 
+from oma_desktop.model.conversation import ANSWER
 from oma_desktop.model.view import (
     BlockKind,
     BlockView,
@@ -18,6 +19,7 @@ from oma_desktop.model.view import (
     ConversationView,
     MessageView,
     RunRef,
+    RunView,
     TaskView,
 )
 from oma_desktop.viewmodel.commands import Commands
@@ -150,13 +152,25 @@ class Conversation(QObject):
         self._unfolded: frozenset[int] = frozenset()
         self._first = 0
         self._drafts: dict[tuple[RunRef, str], dict[str | None, Draft]] = {}
-        self._asked: tuple[RunRef, TaskView] | None = None
+        self._asked: tuple[RunRef, TaskView | RunView] | None = None
         self._active = True
         selection.task_changed.connect(self._on_selection_task_changed)
         feed.changed.connect(self._on_feed_changed)
         feed.conversation_loaded.connect(self._on_feed_conversation_loaded)
         feed.activity.connect(self._on_feed_activity)
         self._ask()
+
+    @property
+    def about_run(self) -> RunView | None:
+        """The run whose goal and closing answer are shown: no task of it is selected."""
+        ref = self._selection.run
+        run = self._feed.run(ref) if ref is not None else None
+        return run if run is not None and run.goal and self._selection.task_id is None else None
+
+    @property
+    def subject(self) -> str | None:
+        """Whose messages are shown: the id of a task, or `ANSWER`."""
+        return ANSWER if self.about_run is not None else self._selection.task_id
 
     @property
     def task(self) -> TaskView | None:
@@ -170,7 +184,7 @@ class Conversation(QObject):
     @property
     def situation(self) -> Situation:
         """Which of the four pictures to show."""
-        if self.task is None:
+        if self.task is None and self.about_run is None:
             return "nothing_selected"
         if self._view is None:
             return "loading"
@@ -208,7 +222,7 @@ class Conversation(QObject):
     @property
     def drafts(self) -> tuple[Draft, ...]:
         """What is being written in the task: its own agent first, each voice by itself."""
-        ref, task_id = self._selection.run, self._selection.task_id
+        ref, task_id = self._selection.run, self.subject
         if ref is None or task_id is None:
             return ()
         found = self._drafts.get((ref, task_id), {}).values()
@@ -238,15 +252,16 @@ class Conversation(QObject):
             self._ask()
 
     def _ask(self) -> None:
-        ref, task = self._selection.run, self.task
-        if not self._active or ref is None or task is None or self._asked == (ref, task):
+        ref, subject, told = self._selection.run, self.subject, self.task or self.about_run
+        if not self._active or ref is None or subject is None or told is None:
             return
-        self._asked = (ref, task)
-        self._commands.load_conversation(ref, task.id)
+        if self._asked != (ref, told):
+            self._asked = (ref, told)
+            self._commands.load_conversation(ref, subject)
 
     def _on_feed_conversation_loaded(self, loaded: tuple[RunRef, ConversationView]) -> None:
         ref, view = loaded
-        if ref != self._selection.run or view.task_id != self._selection.task_id:
+        if ref != self._selection.run or view.task_id != self.subject:
             return
         if view != self._view:
             self._drop_saved_draft(ref, view)
@@ -282,7 +297,7 @@ class Conversation(QObject):
         if who is None:
             for other in [agent for agent in drafts if agent is not None]:
                 del drafts[other]
-        mine = key == (self._selection.run, self._selection.task_id)
+        mine = key == (self._selection.run, self.subject)
         if mine and drafts != before:
             self.draft_changed.emit()
         if not drafts:

@@ -10,6 +10,7 @@ from oma_desktop.app.embedded import EmbeddedRuns
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.coordination.coordinator import DECOMPOSE, SYNTHESIS
 from oma_desktop.engine.judging import JUDGING
+from oma_desktop.model.conversation import ANSWER
 from oma_desktop.viewmodel.feed import PLANNING, Feed
 
 
@@ -97,3 +98,7 @@ async def test_the_closing_answer_is_announced_while_it_is_made():
 
 def test_the_coordinator_is_heard_under_the_name_the_window_knows():
     assert PLANNING == DECOMPOSE
+
+
+def test_the_closing_answer_is_heard_under_the_name_it_is_read_under():
+    assert ANSWER == SYNTHESIS

@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oma_desktop.model.conversation import ANSWER
 from oma_desktop.model.view import (
     BlockView,
     CallState,
@@ -190,3 +191,22 @@ def test_a_delegated_agent_alone_is_a_conversation_worth_showing():
     feed.activity.emit(LiveActivity(REF, "t1", "text", "hm", agent="critic", judging=True))
     assert (model.draft, model.situation) == ("", "shown")
     assert model.drafts[0].judging
+
+
+def test_of_a_run_with_a_goal_the_closing_answer_is_read_where_no_task_is_selected():
+    feed, asked, selection, model = scene()
+    store = picture()
+    goal = replace(store.runs[0], goal="Six suppliers?", answer="Yes")
+    feed.put(replace(store, runs=(goal,)))
+    selection.select_run(REF)
+    assert asked.calls == [(REF, ANSWER)]
+    feed.activity.emit(LiveActivity(REF, ANSWER, "text", "Ye"))
+    assert model.draft == "Ye"
+    answer = ConversationView(
+        ANSWER, "coordinator", (MessageView("assistant", 1, (text("Yes, six."),)),), "completed"
+    )
+    feed.conversation_loaded.emit((REF, answer))
+    assert (model.situation, model.agent, model.draft) == ("shown", "coordinator", "")
+    selection.select_task("t1")
+    assert asked.calls[-1] == (REF, "t1")
+    assert model.situation == "loading"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from typing import cast
 
 import pytest
 
 from oma_desktop.model import conversation as module
 from oma_desktop.model.call_detail import call_detail
-from oma_desktop.model.conversation import conversation
+from oma_desktop.model.checkpoint import CheckpointSnapshot
+from oma_desktop.model.conversation import ANSWER, conversation
 from oma_desktop.model.view import BlockView, CallState, ConversationView
 from tests.core.model.golden_runs import names, rows, snapshot, snapshots
 
@@ -174,3 +176,18 @@ def test_every_golden_conversation_reads(name: str) -> None:
             view = conversation(snap, task["id"], rows=rows(name))
             assert (view.source != "none") >= (task["id"] in with_state)
             assert all(b.size >= 0 for m in view.messages for b in m.blocks)
+
+
+def test_the_closing_answer_is_read_whole_with_its_goal() -> None:
+    snapshot = cast(
+        "CheckpointSnapshot",
+        {"version": 5, "goal": "Why?", "omaDesktop": {"answer": {"text": "x" * 9_000}}},
+    )
+    view = conversation(snapshot, ANSWER)
+    assert [(m.role, m.blocks[0].text) for m in view.messages] == [
+        ("user", "Why?"),
+        ("assistant", "x" * 9_000),
+    ]
+    assert (view.agent, view.source) == ("coordinator", "completed")
+    none = conversation(cast("CheckpointSnapshot", {"version": 5, "goal": "Why?"}), ANSWER)
+    assert (none.messages, none.source) == ((), "none")
