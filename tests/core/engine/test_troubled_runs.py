@@ -165,7 +165,11 @@ class Lineage:
             if text is not None:
                 self.check_file(text)
         died = kept < len(moments) - 1
-        self.begun |= {(t, c) for at, t, c in self.world.began if not died or at <= kept}
+        begun = {(t, c) for at, t, c in self.world.began if not died or at <= kept}
+        if self.any_refused:  # what could not be written down, no later file can tell of
+            known = pending(checkpoint_of(moments[kept]))
+            begun = {(task, call) for task, call in begun if (task, parent_of(call)) in known}
+        self.begun |= begun
         if died:
             other = copy(self.world)
             other.store = DiskOfMoments(other.clock, moments[kept])
