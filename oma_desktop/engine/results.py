@@ -92,7 +92,9 @@ def team_result(
     """
     coordination = state.coordination
     parts = (coordination.decomposition, coordination.synthesis)
-    parked = [state.outcomes[i].token_usage for i in state.parked if i in state.outcomes]
+    # parked work without an entry was settled when it was parked
+    going_on = state.parked.keys() & state.outcomes.keys() & state.entries.keys()
+    parked = [state.outcomes[i].token_usage for i in going_on]
     waiting = [entry_usage(e) for i, e in state.entries.items() if i not in state.outcomes]
     open_usage = [*parked, *(waiting if attempted else ()), state.nested.at(())]
     return TeamRunResult(

@@ -94,7 +94,13 @@ class Settling:
             self._bus.emit("task_failed", task=gone, data={"reason": reason, **facts})
 
     def parked(self, task_id: str, result: AgentRunResult, why: Parked) -> None:
-        """Leave the task in progress at its last safe state; a later restore goes on from there."""
+        """Leave the task in progress at its last safe state; a later restore goes on from there.
+
+        Where there is none (agents that are programs) it begins again, and what it used is settled.
+        """
+        if task_id not in self._state.entries:
+            self._state.budget.release(task_id)
+            self._state.budget.settle(result.token_usage)
         self._state.parked[task_id] = why
         self._state.outcomes[task_id] = result
         task = self._state.queue.get(task_id)

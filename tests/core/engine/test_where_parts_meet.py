@@ -18,6 +18,7 @@ from oma_desktop.engine.tools.registry import ToolOutput, ToolSpec
 from oma_desktop.model.approval_rules import create_request
 from oma_desktop.model.checkpoint_loader import load_snapshot_text
 from oma_desktop.model.team import AgentConfig
+from oma_desktop.model.verify import VerifySpec
 from tests.bench.big_run import big_run
 from tests.core.engine.run_world import RunWorld, bad, ok, spec, statuses
 from tests.core.engine.runner_world import FakeModel, VirtualClock, say
@@ -260,3 +261,31 @@ def test_an_approval_is_not_given_back_to_a_task_that_was_changed_since():
     assert not approvals.take_dispatch(moved)
     approvals.give_back_dispatch(task["id"])
     assert state.pending == {}
+
+
+@pytest.mark.parametrize("reason", [StopReason.SUSPEND, StopReason.CANCEL])
+@pytest.mark.parametrize("judged", [False, True])
+async def test_work_that_leaves_no_steps_to_go_on_from_stays_counted(reason, judged):
+    """Agents that are programs have no boundaries: stopped, they begin again, and were paid for."""
+    given = []
+
+    async def work(world, agent, job):
+        if len(given) == int(judged):
+            world.token.stop(reason)
+            result = replace(ok(), success=False, suspended=reason is StopReason.SUSPEND)
+            result = replace(result, aborted=reason is StopReason.CANCEL)
+        else:
+            result = ok('{"accept": true, "critique": "fine"}')
+        given.append(result.token_usage["input_tokens"])
+        return result
+
+    judge = VerifySpec(judges=["b"]) if judged else None
+    world = RunWorld(agents=("a", "b"), work=work)
+    first = await world.run(spec("A", assignee="a", verify=judge))
+    assert statuses(first)["A"] != "completed"
+    assert first.total_usage["input_tokens"] == sum(given)
+    assert world.snapshot()["omaDesktop"]["usage"]["input_tokens"] == sum(given)
+    done = await world.restore()
+    assert done.success
+    assert done.total_usage["input_tokens"] == sum(given)
+    assert world.snapshot()["omaDesktop"]["usage"]["input_tokens"] == sum(given)
