@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from PySide6.QtCore import QObject, Signal
 
-from oma_desktop.model.conversation import ANSWER
+from oma_desktop.model.conversation import ANSWER, COORDINATOR
 from oma_desktop.model.view import (
     BlockKind,
     BlockView,
@@ -195,7 +195,7 @@ class Conversation(QObject):
         """Who speaks."""
         if self._view is not None and self._view.agent:
             return self._view.agent
-        return self.task.assignee if self.task is not None else None
+        return self.task.assignee if self.task is not None else COORDINATOR
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -255,8 +255,13 @@ class Conversation(QObject):
         ref, subject, told = self._selection.run, self.subject, self.task or self.about_run
         if not self._active or ref is None or subject is None or told is None:
             return
-        if self._asked != (ref, told):
-            self._asked = (ref, told)
+        if self._asked == (ref, told):
+            return
+        self._asked = (ref, told)
+        if isinstance(told, RunView) and not told.answer:
+            self._view = ConversationView(ANSWER, None, (), "none")  # no file holds one
+            self.changed.emit()
+        else:
             self._commands.load_conversation(ref, subject)
 
     def _on_feed_conversation_loaded(self, loaded: tuple[RunRef, ConversationView]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 
+from oma_desktop.model.conversation import ANSWER
 from oma_desktop.model.view import RunState
 from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
 from tests.app.support import until
@@ -55,6 +56,11 @@ async def test_a_goal_is_planned_reviewed_done_and_answered(bench, tmp_path):
     bench.session.resume(ResumeIntent(ref_of(bench)))
     await until(lambda: state_is(bench, RunState.OK))
     assert only_run(bench).answer == "The answer."
+    read = []
+    bench.feed.conversation_loaded.connect(read.append)
+    bench.session.load_conversation(ref_of(bench), ANSWER)
+    await until(lambda: bool(read))
+    assert [m.blocks[0].text for m in read[0][1].messages] == [GOAL, "The answer."]
     assert codes(bench) == ["DECISION_RECORDED_RESUME"]
 
 

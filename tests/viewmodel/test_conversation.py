@@ -196,12 +196,15 @@ def test_a_delegated_agent_alone_is_a_conversation_worth_showing():
 def test_of_a_run_with_a_goal_the_closing_answer_is_read_where_no_task_is_selected():
     feed, asked, selection, model = scene()
     store = picture()
-    goal = replace(store.runs[0], goal="Six suppliers?", answer="Yes")
+    goal = replace(store.runs[0], goal="Six suppliers?")
     feed.put(replace(store, runs=(goal,)))
     selection.select_run(REF)
-    assert asked.calls == [(REF, ANSWER)]
+    assert asked.calls == [], "no file holds an answer: the run may not even be saved"
+    assert model.situation == "empty"
     feed.activity.emit(LiveActivity(REF, ANSWER, "text", "Ye"))
-    assert model.draft == "Ye"
+    assert (model.draft, model.situation, model.agent) == ("Ye", "shown", "coordinator")
+    feed.put(replace(store, runs=(replace(goal, answer="Yes"),)))
+    assert asked.calls == [(REF, ANSWER)]
     answer = ConversationView(
         ANSWER, "coordinator", (MessageView("assistant", 1, (text("Yes, six."),)),), "completed"
     )
