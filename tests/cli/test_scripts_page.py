@@ -9,7 +9,7 @@ import pytest
 from oma_desktop.model.script import Script, ScriptedReply, ScriptedTool
 from tests.cli.files import write
 
-PAGE = (Path(__file__).parents[2] / "docs/scripts.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "resources/docs/scripts.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(?:json|yaml) (\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 MODELS = {"script": Script, "reply": ScriptedReply, "tool": ScriptedTool}
 REPLIES = [json.loads(text) for kind, text in BLOCKS if kind == "reply"]

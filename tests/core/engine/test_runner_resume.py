@@ -246,10 +246,19 @@ async def test_suspend_while_a_gate_is_open_leaves_the_call_undecided():
     assert result.pending_approvals == ()
 
 
-async def test_a_suspend_that_cannot_be_saved_is_not_called_a_suspend():
-    world = World(*ROUND)
+async def test_an_operators_suspend_asks_nobody_so_a_full_disk_fails_no_task():
     tool = Probe(on_call=lambda _c: world.token.stop(StopReason.SUSPEND))
     world = World(*ROUND, tools=[tool.spec()], parallel=1)
+    world.ledger.fail_strict = True
+    result = await world.run()
+    assert (result.suspended, result.error_info) == (True, None)
+
+
+async def test_a_request_that_cannot_be_saved_is_no_suspension():
+    async def gate(_call):
+        return suspend("look at it")
+
+    world = World(*ROUND, tools=[Probe().spec()], gate=gate)
     world.ledger.fail_strict = True
     result = await world.run()
     assert (result.suspended, result.status.code) == (False, "error")
