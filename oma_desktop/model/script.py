@@ -2,8 +2,8 @@
 
 The peer's `peer_script.json` fits as it is. Our own optional keys: `effect` of a tool, `delayMs` of
 a reply or a tool result, `chunkMs` of a reply or of the whole file, `usage` of a tool result,
-`rawInput` of a call, `stream` of a reply, `text` and `usage` beside `error`. resources/docs/scripts.md tells
-all of it.
+`rawInput` of a call, `stream` of a reply, `text` and `usage` beside `error`. All of it is
+told in resources/docs/scripts.md.
 Texts may hold lone surrogates (formats.md 9), which pydantic's own text type refuses: `Words`.
 """
 
