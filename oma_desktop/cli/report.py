@@ -90,7 +90,8 @@ def print_result(result: TeamRunResult, document: JsonObject, output: Output) ->
         )
     )
     if result.total_cost is not None:
-        output.line(tr("cost so far: {amount}", amount=f"{result.total_cost:.4f}"))
+        amount = f"{result.total_cost:.4f}"
+        output.line(tr("cost so far: {amount}", amount=amount))
     if why:
         output.line(why)
     _print_answer(result, output)
