@@ -159,7 +159,8 @@ class ThemeHost(QObject):
         self._app.setPalette(make_palette(theme))
         self._app.setFont(theme.font("body"))
         folder = Path(self._icons.path()) / f"{theme.scheme}"
-        write_icons(theme, folder)
+        if not folder.is_dir():
+            write_icons(theme, folder)  # the same at every size and density
         self._app.setStyleSheet(make_style_sheet(theme, icons=folder))
 
     def _resolve(self) -> Scheme:

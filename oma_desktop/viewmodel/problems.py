@@ -58,7 +58,7 @@ class ProblemRows(Rows[ProblemRow]):
                 severity=h.notice.level,
                 code=h.notice.code,
                 facts=tuple(sorted(h.notice.facts.items())),
-                where="",
+                where=str(h.notice.facts.get("task", "")),
                 store=h.notice.run.store if h.notice.run else "",
                 run=h.notice.run,
                 at=h.at,

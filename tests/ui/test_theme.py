@@ -120,3 +120,12 @@ def test_the_scale_is_held_between_one_and_two(host):
     assert themes.theme().font("body").pixelSize() == 26
     host.set_scale(0.2)
     assert themes.theme().scale == 1.0
+
+
+def test_the_marks_of_a_scheme_are_written_once(host):
+    host.set_scheme("dark")
+    folder = Path(host._icons.path()) / "dark"
+    before = {p.name: p.stat().st_mtime_ns for p in folder.iterdir()}
+    assert before
+    host.set_scale(1.5)
+    assert {p.name: p.stat().st_mtime_ns for p in folder.iterdir()} == before

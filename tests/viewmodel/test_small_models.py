@@ -162,6 +162,14 @@ def test_a_run_has_one_bar_per_kind_and_all_of_them_in_problems():
     assert model.rowCount() == 4
 
 
+def test_a_problem_of_a_task_says_which():
+    feed, notices = board()
+    model = ProblemRows(feed, notices)
+    told = Notice("warning", "USAGE_UNKNOWN", {"task": "Letters"}, A, quiet=True)
+    feed.notice.emit(told)
+    assert [(r.where, r.store) for r in model.rows()] == [("Letters", A.store)]
+
+
 def test_a_quiet_notice_is_in_problems_only():
     feed, notices = board()
     model = ProblemRows(feed, notices)
