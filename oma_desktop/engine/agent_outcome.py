@@ -49,7 +49,7 @@ _STATUS: Final[dict[ErrorKind, StatusCode]] = {
     "budget": "budget_exhausted",
     "cancellation": "cancelled",
 }
-_MASKED: Final = TextRules(strict=True)
+masked: Final = TextRules(strict=True)
 _STOPS: Final[dict[StopReason, tuple[StatusCode, ErrorKind]]] = {
     StopReason.TIMEOUT: ("timeout", "timeout"),
     StopReason.BUDGET: ("budget_exhausted", "budget"),
@@ -99,8 +99,9 @@ def error_info(error: OmaError) -> ErrorInfo:
     provider = error.facts.get("provider")
     wish = error.facts.get("retry_after_s")
     said = isinstance(message, str) and message
-    # An endpoint may repeat a key it was sent; this text is stored and shown (engine.md 1.9).
-    text = _MASKED(str(message)) if said else describe(error.code, error.facts).title
+    # An endpoint may repeat a key it was sent, and our sentences quote what programs and functions
+    # of others said; this text is stored and shown (engine.md 1.9).
+    text = masked(str(message) if said else describe(error.code, error.facts).title)
     return ErrorInfo(
         kind=_kind(error),
         code=error.code,

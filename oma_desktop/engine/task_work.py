@@ -10,6 +10,7 @@ from functools import partial
 from typing import cast
 
 from oma_desktop.base.sentences import catalogue, describe
+from oma_desktop.engine.agent_outcome import masked
 from oma_desktop.engine.approvals import TaskBoundaries
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.budget import total
@@ -281,13 +282,13 @@ def missing_agent(task: TaskSnapshot) -> AgentRunResult:
 def fault(error: OmaError) -> AgentRunResult:
     """A failed result for an error that came out of the agent or its preparation."""
     checked = isinstance(error, ApprovalError) or error.code.startswith("DEPENDENCY_")
+    known = error.code in catalogue()
+    text = describe(error.code, error.facts).title if known else str(error)
     info = ErrorInfo(
         "validation" if checked else "framework",
         code=error.code,
         name=type(error).__name__,
-        message=describe(error.code, error.facts).title
-        if error.code in catalogue()
-        else str(error),
+        message=masked(text),
         retryable=error.retryable,
     )
     return AgentRunResult(False, "", status=RunStatus("error", error.code), error_info=info)
