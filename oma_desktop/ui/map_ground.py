@@ -150,7 +150,7 @@ class MapGround(QWidget):
 
     def _fitting(self, bounds: Box) -> Camera:
         look = theme()
-        high = look.px(LEGEND_HEIGHT) + _INSET
+        high = max(look.px(LEGEND_HEIGHT), self.legend.height()) + _INSET
         camera = self._fitting_above(bounds, high)
         if self.overview.isHidden():
             return camera
@@ -220,9 +220,12 @@ class MapGround(QWidget):
         self._redraw()
 
     def _describe(self) -> None:
+        was = self.legend.height()
         self.legend.set_counts(self._model.picture.counts)
         self.setAccessibleName(map_sentence(self._model.picture.n_tasks))
         self._place_corners()
+        if self._is_fitted and self.legend.height() != was:
+            self.fit()  # in two rows it stands higher
         self._tell_current()
 
     def _tell_current(self) -> None:

@@ -451,5 +451,9 @@ def test_on_a_small_map_the_overview_does_not_hide_what_it_shows(page):
     legend = page.canvas.legend
     assert legend.geometry().right() < page.canvas.width()
     assert legend.geometry().left() >= 0
+    page.canvas.fit()
+    placed = page.model.picture.placed
+    lowest = max(page.canvas.camera.to_screen(b).bottom for b in placed.geometry.boxes.values())
+    assert lowest <= legend.geometry().top(), "no task is behind the legend"
     page.view.resize(900, 600)
     assert not page.canvas.overview.isHidden()
