@@ -8,6 +8,7 @@ from typing import Final, cast
 
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.slices import in_slices
 from oma_desktop.model.approval import ApprovalDecision, ApprovalRequest, ApprovalRow
 from oma_desktop.model.approval_binding import (
     check_request,
@@ -29,6 +30,9 @@ class Verdict(Enum):
     REJECTED_BEFORE = "rejected before"
     PLAN_ONLY = "plan only"
 
+
+_CHECKS: Final = 50
+"""So many requests are compared with the snapshot, and hashed anew, before the loop gets a turn."""
 
 STARTS_NOTHING: Final = frozenset((Verdict.SUSPENDED, Verdict.REJECTED_BEFORE, Verdict.PLAN_ONLY))
 """With these nothing runs and nothing is saved."""
@@ -61,7 +65,7 @@ async def reconcile(
         check_same_decision(decision, known)
         if known is not None:
             rows[decision["requestId"]] = known
-    for request in pending:
+    async for request in in_slices(pending, _CHECKS):
         check_request(snapshot, request)
     for request in pending:
         row = await lanes.store(ledger.ensure, request)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from oma_desktop.engine import reconciliation
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.slices import SLICE, in_slices
+from oma_desktop.engine.tools.gate import GateDecision, Gates
 from tests.core.engine.run_world import RunWorld, bad, ok, spec, statuses
 
 MANY = 2 * SLICE + 1
@@ -56,6 +58,26 @@ async def test_a_failure_that_ends_thousands_is_told_in_slices():
     assert set(statuses(result).values()) == {"failed"}
     assert len(told) == MANY + 1
     assert len(set(told)) == 3
+
+
+async def test_hundreds_of_open_requests_are_checked_in_slices(monkeypatch):
+    async def hold(_task):
+        return GateDecision("suspend", "look")
+
+    world = RunWorld(agents=("a",), gates=Gates(dispatch=hold))
+    await world.run(*[spec(f"T{n}") for n in range(120)])
+    turns, checked = Turns(), []
+    check = reconciliation.check_request
+
+    def seen(snapshot, request):
+        checked.append(turns.count)
+        check(snapshot, request)
+
+    monkeypatch.setattr(reconciliation, "check_request", seen)
+    result = await world.restore()
+    turns.stop()
+    assert result.status.code == "suspended"
+    assert (len(checked), len(set(checked))) == (120, 3)
 
 
 async def test_a_stop_that_skips_thousands_is_told_in_slices():
