@@ -65,10 +65,12 @@ class Dispatcher:
 
     def _fill(self) -> None:
         """Everything that is pending now; what waits for a person or a round stays out."""
+        asked = self._state.dispatch_requests()
         for task in self._state.queue.with_status("pending"):
             task_id = task["id"]
-            if not (self._state.waits_for_decision(task_id) or self._rounds.holds(task_id)):
-                self._push(task_id)
+            waits = self._state.waits_for_decision(task_id, among=asked)
+            if not (waits or self._rounds.holds(task_id)):
+                self._ready.push(task_id, first=task_id in asked)
 
     def _push(self, task_id: str) -> None:
         request = self._state.dispatch_request(task_id)

@@ -193,4 +193,6 @@ def _refuse_late(state: RunState, request: ApprovalRequest) -> None:
 
 def something_can_run(state: RunState) -> bool:
     """Whether any task is ready and not itself waiting for a decision."""
-    return any(not state.waits_for_decision(t["id"]) for t in state.queue.with_status("pending"))
+    asked = state.dispatch_requests()
+    ready = state.queue.with_status("pending")
+    return any(not state.waits_for_decision(t["id"], among=asked) for t in ready)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -143,6 +144,10 @@ class RunState:
                 return request
         return None
 
+    def dispatch_requests(self) -> dict[str, ApprovalRequest]:
+        """The open dispatch requests by task id, for whoever looks at many tasks."""
+        return {r["boundary"]: r for r in self.pending.values() if r["scope"] == "task_dispatch"}
+
     def withdraw(self, task_id: str) -> None:
         """Forget the open dispatch request of a task that can no longer run."""
         request = self.dispatch_request(task_id)
@@ -159,12 +164,15 @@ class RunState:
         running = total(entry_usage(entry) for entry in self.entries.values())
         return total((self.budget.settled, running, self.nested.at(())))
 
-    def waits_for_decision(self, task_id: str) -> bool:
+    def waits_for_decision(
+        self, task_id: str, *, among: Mapping[str, ApprovalRequest] | None = None
+    ) -> bool:
         """Whether nothing of this task can run before a person decides.
 
         True with an undecided dispatch request, or when every open call has an undecided one.
+        `among`: the `dispatch_requests` of now, where many tasks are looked at.
         """
-        request = self.dispatch_request(task_id)
+        request = self.dispatch_request(task_id) if among is None else among.get(task_id)
         if request is not None and request["id"] not in self.decisions:
             return True
         entry = self.entries.get(task_id)

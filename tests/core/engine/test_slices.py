@@ -6,8 +6,10 @@ import asyncio
 
 from oma_desktop.engine import reconciliation
 from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.queue import TaskQueue
 from oma_desktop.engine.slices import SLICE, in_slices
 from oma_desktop.engine.tools.gate import GateDecision, Gates
+from tests.bench.big_run import big_run
 from tests.core.engine.run_world import RunWorld, bad, ok, spec, statuses
 
 MANY = 2 * SLICE + 1
@@ -78,6 +80,33 @@ async def test_hundreds_of_open_requests_are_checked_in_slices(monkeypatch):
     turns.stop()
     assert result.status.code == "suspended"
     assert (len(checked), len(set(checked))) == (120, 3)
+
+
+class Counted(dict):
+    """Counts how often it is gone through."""
+
+    times = 0
+
+    def values(self):
+        self.times += 1
+        return super().values()
+
+
+def test_open_requests_are_gone_through_once_however_many_tasks_wait():
+    state = big_run(tasks=200, done=0, megabytes=0.01).state
+    state.entries.clear()
+    tasks = state.queue.tasks
+    state.queue = TaskQueue(now=lambda: "")
+    state.queue.load({**task, "status": "pending"} for task in tasks)
+    ready = [task["id"] for task in tasks]
+    state.pending = Counted(
+        (f"apr_{i}", {"id": f"apr_{i}", "scope": "task_dispatch", "boundary": i}) for i in ready
+    )
+    assert not reconciliation.something_can_run(state)
+    assert state.pending.times == 1
+    state.decisions = {f"apr_{ready[-1]}": {"decision": "approved"}}
+    assert reconciliation.something_can_run(state)
+    assert state.pending.times == 2
 
 
 async def test_a_stop_that_skips_thousands_is_told_in_slices():
