@@ -7,7 +7,7 @@ from unicodedata import east_asian_width
 
 from oma_desktop.base.sentences import catalogue
 from oma_desktop.base.sentences.recovery import TOLD, with_cause
-from oma_desktop.base.text import N_, tr
+from oma_desktop.base.text import N_, ntr, tr
 from oma_desktop.cli.output import Exit, Output, sentence_of
 from oma_desktop.engine.attempt_run import RUN_END_NOT_SAVED
 from oma_desktop.engine.bus import ProgressEvent
@@ -19,6 +19,8 @@ from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import TeamRunResult
 
 REASON_LIMIT: Final = 300
+ANSWER_LIMIT: Final = 2000
+"""Characters of an answer that are shown; the store has all of it."""
 
 _RUN_WORDS: Final = {
     "ok": N_("finished"),
@@ -102,14 +104,33 @@ def print_result(result: TeamRunResult, document: JsonObject, output: Output) ->
 
 
 def _print_answer(result: TeamRunResult, output: Output) -> None:
-    """Print the closing answer of a goal as it is, and where it came from if nothing was saved."""
+    """Print the closing answer of a goal as it is, and where it came from if nothing was saved.
+
+    Without one, print the answers nobody else waits for: what a list of tasks was run for.
+    """
     if result.final_answer is None:
+        _print_last_answers(result, output)
         return
     output.line()
     for line in result.final_answer.splitlines():
         output.line(line)
     if [task["id"] for task in result.tasks] == [TASK_ID]:
         output.note(tr("One agent took the goal as it is; nothing was saved."))
+
+
+def _print_last_answers(result: TeamRunResult, output: Output) -> None:
+    used = {needed for task in result.tasks for needed in task.get("dependsOn", ())}
+    for task in result.tasks:
+        text = task.get("result", "") if task["status"] == "completed" else ""
+        if task["id"] in used or not text:
+            continue
+        output.line()
+        output.line(tr("{title}:", title=task["title"]))
+        for line in text[:ANSWER_LIMIT].splitlines():
+            output.line(f"  {line}")
+        if len(text) > ANSWER_LIMIT:
+            left = len(text) - ANSWER_LIMIT
+            output.line("  " + ntr("... {n} more character", "... {n} more characters", left))
 
 
 def repaired(task: JsonObject) -> str:

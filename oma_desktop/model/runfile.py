@@ -254,7 +254,7 @@ class RunFile(Described):
     schema_: Annotated[str | None, Field(alias="$schema")] = None
     team: TeamConfig | None = None
     tasks: list[TaskSpec] | None = None
-    goal: Text | None = None
+    goal: Annotated[str, Field(min_length=1, pattern=r"\S")] | None = None
     mode: Literal["single", "team"] | None = None
     governance_intent: Literal["required", "preferred", "none"] | None = None
     required_roles: list[Text] = []

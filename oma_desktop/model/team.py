@@ -23,6 +23,7 @@ from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.message_rules import of_messages
 from oma_desktop.model.model_routing import ModelRouting
 from oma_desktop.model.prices import Price
+from oma_desktop.model.schema_check import usable_schema
 from oma_desktop.model.verify import Verify
 
 BUILTIN_TOOLS = ("bash", "file_read", "file_write", "file_edit", "grep", "glob")
@@ -70,7 +71,7 @@ class AgentConfig(Described):
     call_timeout_ms: Annotated[int | None, Field(ge=1)] = None
     loop_detection: LoopDetection | None = None
     max_tool_output_chars: int | None = None
-    output_schema: JsonObject | None = None
+    output_schema: Annotated[JsonObject | None, AfterValidator(usable_schema)] = None
     delegate: bool = False
     cost_tier: Literal["low", "medium", "high"] | None = None
     latency_class: Literal["low", "medium", "high"] | None = None

@@ -100,3 +100,15 @@ def test_the_schema_is_a_schema_and_fits_the_sample(cli):
 def test_the_bundled_sample_is_ok(cli):
     done = cli("check", SAMPLE, "--json")
     assert (done.code, done.json["kind"], done.json["problems"]) == (0, "run", [])
+
+
+def test_a_goal_of_blanks_and_a_schema_that_is_none_are_found_before_a_run(cli, tmp_path):
+    agents = [{"name": "a", "outputSchema": {"type": "nonsense"}}]
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"team": {"name": "t", "agents": agents}, "goal": "  \n"}))
+    done = cli("check", file, "--json")
+    assert done.code == 1
+    assert {p["path"].partition("$")[2] for p in done.json["problems"]} == {
+        ".goal",
+        ".team.agents[0].outputSchema",
+    }

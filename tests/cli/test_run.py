@@ -55,7 +55,13 @@ def test_the_default_place_is_beside_the_run_file(cli, tmp_path):
 
 def test_plain_output_is_a_summary(cli, tmp_path):
     done = cli("run", *trial(tmp_path, "A"), "--run-id", "r")
-    assert done.out.splitlines() == ["  done         A  [worker]", "run r, attempt 1: finished"]
+    assert done.out.splitlines() == [
+        "  done         A  [worker]",
+        "run r, attempt 1: finished",
+        "",
+        "A:",
+        "  A is done",
+    ]
 
 
 def test_a_failed_run_says_why(cli, tmp_path):
@@ -351,3 +357,11 @@ def test_a_goal_whose_calls_nobody_confirmed_is_rejected_and_says_why(cli, tmp_p
     plain = cli("run", *arguments)
     assert "rejected" in plain.out
     assert "nobody could confirm it" in plain.out
+
+
+def test_the_answers_nobody_else_waits_for_are_printed(cli, tmp_path):
+    write(tmp_path, run={"tasks": tasks("A", "B", chain=True)}, script=script("A", "B"))
+    done = cli("run", tmp_path / "run.json", "--script", tmp_path / "script.json")
+    assert done.code == 0
+    assert "B:\n  B is done\n" in done.out
+    assert "A is done" not in done.out
