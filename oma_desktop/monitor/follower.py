@@ -206,8 +206,9 @@ class Follower:
             self._missing_since = now
         elif now - self._missing_since >= GONE_AFTER_S:
             self._stamp = None
-            code = "STORE_GONE" if self.view.runs or self.view.readable else "STORE_GONE_UNREAD"
-            gone = Problem(code, "error", facts={"path": self.path})
+            gone = Problem("STORE_GONE", "error", facts={"path": self.path})
+            if not self.view.runs and not self.view.readable:
+                gone = Problem("STORE_GONE_UNREAD", "error", facts={"path": self.path})
             self._publish_failure(gone)
             self._on_gone(self.path)
 
