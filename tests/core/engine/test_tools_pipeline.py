@@ -341,9 +341,15 @@ async def test_s40_a_gate_that_is_no_coroutine_allows_nothing():
     assert (tool.calls, is_error) == ([], True)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-                    lambda inner: st.dictionaries(st.sampled_from(["action", "reason", "x"]), inner,
-                                                  max_size=3)))  # fmt: skip
+VALUES = st.sampled_from([None, True, False, 0, 1, "", "allow", "deny", "suspend", "ALLOW", "ok"])
+ANSWERS = st.dictionaries(
+    st.sampled_from(["action", "reason", "x"]),
+    VALUES | st.dictionaries(st.sampled_from(["action", "reason"]), VALUES, max_size=2),
+    max_size=3,
+)
+
+
+@given(VALUES | ANSWERS)
 def test_s40_no_answer_but_the_documented_ones_is_read(answer):
     try:
         decision = read_answer(answer, gate="tool")
@@ -528,8 +534,12 @@ def test_bad_rich_parts_are_named(part):
     assert parts_problem([{"type": "image", "source": GOOD}]) is None
 
 
-@given(st.text(max_size=300), st.integers(-5, 320))
-def test_truncation_keeps_the_limit_and_whole_characters(text, limit):
+PIECES = st.sampled_from(["", "a", "é", "水", "\U0001f41d", "e\u0301", "\n", "words of a text "])
+
+
+@given(st.lists(st.tuples(PIECES, st.integers(0, 40)), max_size=6), st.integers(-5, 320))
+def test_truncation_keeps_the_limit_and_whole_characters(pieces, limit):
+    text = "".join(piece * times for piece, times in pieces)
     cut = truncate(text, limit)
     if limit <= 0 or utf16_length(text) <= limit:
         assert cut == text
