@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from oma_desktop.engine.agent_replanner import ReplannerFailed
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.engine.spans import note
 from oma_desktop.engine.tools.race import Outcome
 from oma_desktop.model.errors import OmaError, PlanRejected, StoreError
+from oma_desktop.model.json_text import cut_whole
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.plan_patch import PlanRevision, Trigger
 from oma_desktop.model.redaction import TextRules
 from oma_desktop.model.result import AgentRunResult
 
+_SAID: Final = 200
 _MASKED: Final = TextRules(strict=True)  # what others raise is shown and kept in the log
 
 
@@ -81,10 +84,16 @@ class Telling:
 
     def failed(self, happened: Happened, kind: str, answer: Outcome[object]) -> None:
         """Whoever was asked raised, or answered with something undocumented."""
-        found = repr(answer.value)[:80] if answer.error is None else repr(answer.error)[:200]
-        found = _MASKED(found)
+        found = _MASKED(repr(answer.value)[:80] if answer.error is None else _said(answer.error))
         self._bus.emit("error", task=happened.task_id, data={"kind": kind, "error": found})
         _in_span(happened, kind)
+
+
+def _said(error: Exception) -> str:
+    """The sentence of a question to an agent that failed; what foreign code raised, by its kind."""
+    if isinstance(error, ReplannerFailed):
+        return cut_whole(str(error), _SAID).strip().rstrip(".")  # stands inside a sentence
+    return repr(error)[:_SAID]
 
 
 def _in_span(happened: Happened, decision: str) -> None:

@@ -192,6 +192,22 @@ def test_an_agent_of_the_team_repairs_the_plan(cli, tmp_path):
     assert done.json["revisions"][0]["reason"] == "ask elsewhere"
 
 
+def test_an_agent_that_cannot_be_asked_is_told_in_its_own_words(cli, tmp_path):
+    run = {
+        "team": team("researcher", "writer"),
+        "tasks": RUN["tasks"][:1],
+        "recovery": {"mode": "repairable", "replanner": "writer"},
+    }
+    refused = [{"error": {"message": "HTTP 403: not for you", "status": 403}}]
+    done = play(cli, tmp_path, run, scripted(**{"Search web": FAILS, "@replan": refused}))
+    assert done.code == 1
+    assert "Asking how to repair the plan failed (HTTP 403: not for you)." in done.err
+    (told,) = [
+        e for e in done.json["log"]["notableEvents"] if e.get("kind") == "recovery_policy_failed"
+    ]
+    assert told["error"] == "HTTP 403: not for you"
+
+
 def test_a_goal_is_reached_over_a_repaired_plan(cli, tmp_path):
     plan = [
         {"title": "Search", "description": "d", "assignee": "researcher"},
