@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     problems: list[JsonObject] = []
     for problem in report.problems:
         problems.append(_document(problem))
-        output.line(placed(problem_line(problem), problem.where or str(options.path)))
+        output.line(_line(problem, options.path))
     document: JsonObject = {"ok": report.ok, "kind": report.kind, "problems": list(problems)}
     if options.connect and report.ok:
         found = connected(options.path, output)
@@ -71,6 +71,15 @@ def _with_plan(report: CheckReport, path: Path) -> CheckReport:
         other = Problem("PLAN_EXPECTED", "error", "$.plan", {"path": str(named)})
         problems = found.problems if found.kind == "plan" else (other,)
     return replace(report, problems=(*report.problems, *problems))
+
+
+def _line(problem: Problem, checked: Path) -> str:
+    """The sentence with the file it is about and the place in it, each named once."""
+    message, where = problem_line(problem), problem.where
+    file = str(problem.facts.get("path") or checked)
+    if where in ("", "$") or where in message or file in where:
+        return placed(message, where if file in where else file)
+    return placed(message, f"{file} {where}")
 
 
 def _document(problem: Problem) -> JsonObject:

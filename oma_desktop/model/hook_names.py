@@ -9,8 +9,8 @@ from pydantic import Field
 
 from oma_desktop.model.described import Described
 
-_PATTERN: Final = r"^[^\W\d][\w.]*:[^\W\d]\w*$"
-CallableName: TypeAlias = Annotated[str, Field(pattern=_PATTERN)]
+CALLABLE_PATTERN: Final = r"^[^\W\d][\w.]*:[^\W\d]\w*$"
+CallableName: TypeAlias = Annotated[str, Field(pattern=CALLABLE_PATTERN)]
 """`module:function`."""
 
 
@@ -28,4 +28,4 @@ class LoopDetection(Described):
 
 def is_callable_name(text: str) -> bool:
     """Whether a text names a function."""
-    return re.match(_PATTERN, text) is not None
+    return re.match(CALLABLE_PATTERN, text) is not None

@@ -8,11 +8,11 @@ keys in `runfile_rules`, what this version cannot run yet in `runfile_limits`.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from oma_desktop.model.hook_names import LoopDetection
+from oma_desktop.model.hook_names import CallableName, LoopDetection
 from oma_desktop.model.json_value import JsonObject, JsonScalar
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.recovery_rules import Recovery
@@ -20,6 +20,10 @@ from oma_desktop.model.team import Described, OrchestratorOptions, TaskSpec, Tea
 
 Action = Literal["suspend", "allow", "deny"]
 EffectName = Literal["read_only", "repeatable", "consequential", "unknown"]
+
+TOOL_NAME_PATTERN: Final = r"^[A-Za-z0-9_-]{1,64}$"
+SERVER_NAME_PATTERN: Final = r"^[A-Za-z0-9_/-]{1,48}$"
+NOT_BLANK_PATTERN: Final = r"\S"
 
 SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
 
@@ -153,8 +157,8 @@ class PythonTool(Described):
     count more than what the function's own author says.
     """
 
-    use: Annotated[str, Field(pattern=r"^[^\W\d][\w.]*:[^\W\d]\w*$")]
-    name: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] = None
+    use: CallableName
+    name: Annotated[str | None, Field(pattern=TOOL_NAME_PATTERN)] = None
     effect: EffectName = "unknown"
     consequential: bool | None = None
 
@@ -201,7 +205,7 @@ class Tools(Described):
     python: list[
         Annotated[PythonTool, BeforeValidator(_use, json_schema_input_type=PythonTool | str)]
     ] = []
-    mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_/-]{1,48}$")], McpServer] = {}
+    mcp: dict[Annotated[str, Field(pattern=SERVER_NAME_PATTERN)], McpServer] = {}
 
 
 def _tools(value: object) -> object:
@@ -254,7 +258,7 @@ class RunFile(Described):
     schema_: Annotated[str | None, Field(alias="$schema")] = None
     team: TeamConfig | None = None
     tasks: list[TaskSpec] | None = None
-    goal: Annotated[str, Field(min_length=1, pattern=r"\S")] | None = None
+    goal: Annotated[str, Field(min_length=1, pattern=NOT_BLANK_PATTERN)] | None = None
     mode: Literal["single", "team"] | None = None
     governance_intent: Literal["required", "preferred", "none"] | None = None
     required_roles: list[Text] = []

@@ -9,7 +9,9 @@ from typing import Any, Final, get_args, is_typeddict
 from pydantic import BaseModel, ValidationError
 
 from oma_desktop.model.document_text import Document, Path
+from oma_desktop.model.hook_names import CALLABLE_PATTERN
 from oma_desktop.model.json_value import JsonValue
+from oma_desktop.model.runfile import NOT_BLANK_PATTERN, SERVER_NAME_PATTERN, TOOL_NAME_PATTERN
 from oma_desktop.model.task_graph import problem, unknown
 from oma_desktop.model.view import Problem
 
@@ -27,6 +29,12 @@ _TYPES: Final = {
     "model_type": "object",
     "model_attributes_type": "object",
 }
+_PATTERNS: Final = {
+    CALLABLE_PATTERN: "RUNFILE_NOT_A_FUNCTION",
+    TOOL_NAME_PATTERN: "RUNFILE_BAD_TOOL_NAME",
+    SERVER_NAME_PATTERN: "RUNFILE_BAD_SERVER_NAME",
+    NOT_BLANK_PATTERN: "RUNFILE_EMPTY",
+}
 _LIMITS: Final = {
     "greater_than_equal": ("RUNFILE_TOO_SMALL", "ge"),
     "string_too_long": ("RUNFILE_TOO_LONG", "max_length"),
@@ -43,8 +51,17 @@ def problems_of(
     found: dict[Path, Problem] = {}
     for detail in error.errors(include_url=False):
         path = _path(detail["loc"], document, missing=detail["type"] == "missing")
-        found.setdefault(path, _problem(detail, path, model))
+        new = _problem(detail, path, model)
+        old = found.setdefault(path, new)
+        if old.code == "RUNFILE_NOT_ONE_OF" and new.code == "RUNFILE_NOT_A_FUNCTION":
+            found[path] = _or_a_function(old)
     return [p for path, p in found.items() if not _is_only_the_outside(path, found)]
+
+
+def _or_a_function(found: Problem) -> Problem:
+    """Some keys take one of a few words, or the name of a function."""
+    expected = f"{found.facts['expected']}, module:function"
+    return replace(found, facts={**found.facts, "expected": expected})
 
 
 def placed(problems: Iterable[Problem], document: Document) -> tuple[Problem, ...]:
@@ -111,6 +128,8 @@ def _problem(detail: Any, path: Path, model: type[BaseModel]) -> Problem:  # noq
         return problem("RUNFILE_MISSING_KEY", (*path, name), name=name)
     if kind == "string_too_short":
         return problem("RUNFILE_EMPTY", path, name=key)
+    if kind == "string_pattern_mismatch" and context["pattern"] in _PATTERNS:
+        return problem(_PATTERNS[context["pattern"]], path, name=key)
     if kind in _LIMITS:
         code, limit = _LIMITS[kind]
         return problem(code, path, name=key, limit=int(context[limit]))

@@ -102,6 +102,68 @@ def test_the_bundled_sample_is_ok(cli):
     assert (done.code, done.json["kind"], done.json["problems"]) == (0, "run", [])
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("run.json", '{"tasks": ['), ("run.yaml", "tasks: ["), ("empty.json", "")]
+)
+def test_a_broken_document_is_named(cli, tmp_path, name, text):
+    file = tmp_path / name
+    file.write_text(text, "utf-8")
+    done = cli("check", file)
+    assert done.code == 1
+    first = done.out.splitlines()[0]
+    assert first.startswith(str(file))
+    assert first.count(str(file)) == 1
+    assert "$:" not in first
+
+
+def test_a_problem_of_a_store_names_file_and_place(cli):
+    file = GOLDEN / "n_corrupt" / "entry-no-key.json"
+    first = cli("check", file).out.splitlines()[0]
+    assert first.startswith(f"{file}: ")
+
+
+FUNCTION = "as module:function"
+
+
+@pytest.mark.parametrize(
+    ("agent", "more", "place", "said"),
+    [
+        ({}, {"tools": {"python": ["helpers.look"]}}, "$.tools.python[0]", FUNCTION),
+        ({}, {"tools": {"python": [{"use": "a:b:c"}]}}, "$.tools.python[0].use", FUNCTION),
+        ({"beforeRun": "hooks"}, {}, "$.team.agents[0].beforeRun", FUNCTION),
+        (
+            {"contextStrategy": {"type": "custom", "compress": "x y"}},
+            {},
+            "$.team.agents[0].contextStrategy.compress",
+            FUNCTION,
+        ),
+        (
+            {"loopDetection": {"onLoopDetected": "wran"}},
+            {},
+            "$.team.agents[0].loopDetection.onLoopDetected",
+            "'continue', module:function",
+        ),
+        (
+            {},
+            {"tools": {"python": [{"use": "a:b", "name": "no blanks"}]}},
+            "$.tools.python[0].name",
+            "plain letters",
+        ),
+        ({}, {"goal": " "}, "$.goal", "must not be empty"),
+    ],
+)
+def test_bad_names_are_explained_in_words(cli, tmp_path, agent, more, place, said):
+    team = {"name": "t", "agents": [{"name": "a", **agent}]}
+    write(tmp_path, run={"team": team, "goal": "g", **more})
+    done = cli("check", tmp_path / "run.json")
+    assert done.code == 1
+    (line, _count) = done.out.splitlines()
+    assert f"{place}: " in line
+    assert said in line
+    assert "^" not in line
+    assert "pattern" not in line
+
+
 def test_a_goal_of_blanks_and_a_schema_that_is_none_are_found_before_a_run(cli, tmp_path):
     agents = [{"name": "a", "outputSchema": {"type": "nonsense"}}]
     file = tmp_path / "run.json"

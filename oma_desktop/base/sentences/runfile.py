@@ -48,6 +48,21 @@ SENTENCES: Final[dict[str, Sentence]] = {
     "RUNFILE_TOO_SMALL": Sentence(N_("{place}: {name} must be at least {limit}.")),
     "RUNFILE_TOO_LONG": Sentence(N_("{place}: {name} may have at most {limit} characters.")),
     "RUNFILE_WRONG_VALUE": Sentence(N_("{place}: {name} has an unusable value ({problem}).")),
+    "RUNFILE_NOT_A_FUNCTION": Sentence(
+        N_("{place}: a function must be named here, as module:function."),
+        "",
+        N_("For example helpers:look_up, for the function look_up in helpers.py beside the file."),
+    ),
+    "RUNFILE_BAD_TOOL_NAME": Sentence(
+        N_("{place}: models cannot call a tool by this name."),
+        "",
+        N_("Use 1 to 64 plain letters, digits, _ and -."),
+    ),
+    "RUNFILE_BAD_SERVER_NAME": Sentence(
+        N_("{place}: this cannot be the name of a server."),
+        "",
+        N_("Use 1 to 48 plain letters, digits, _, - and /."),
+    ),
     # rules
     "RUNFILE_NO_AGENTS": Sentence(N_("{place}: the team has no agents.")),
     "RUNFILE_BAD_AGENT_NAME": Sentence(

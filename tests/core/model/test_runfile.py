@@ -166,7 +166,7 @@ def test_unknown_keys_name_the_nearest_and_their_place():
         ({"goal": None, "plan": {"version": 2, "tasks": []}}, ("RUNFILE_NOT_ONE_OF", "$.plan.version")),
         ({"goal": None, "tasks": [{"title": "x", "description": "d", "requires": {"requiredTool": []}}]}, ("RUNFILE_UNKNOWN_KEY_NEAR", "$.tasks[0].requires.requiredTool")),
         ({"goal": None, "tasks": [{"title": "x", "description": "d", "metadata": {"oma.x": 1}}]}, ("RUNFILE_TASK_METADATA", '$.tasks[0].metadata["oma.x"]')),
-        ({"tools": ["nocolon"]}, ("RUNFILE_WRONG_VALUE", "$.tools[0]")),
+        ({"tools": ["nocolon"]}, ("RUNFILE_NOT_A_FUNCTION", "$.tools[0]")),
         ({"journal": {"pth": "x"}}, ("RUNFILE_UNKNOWN_KEY_NEAR", "$.journal.pth")),
         ({"journal": True}, ("RUNFILE_WRONG_TYPE", "$.journal")),
     ],
