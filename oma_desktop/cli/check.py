@@ -11,7 +11,9 @@ from oma_desktop.base.text import ntr, paragraph, tr
 from oma_desktop.cli.connect import connected, described, reached
 from oma_desktop.cli.files import read_bytes
 from oma_desktop.cli.output import Exit, Output, placed, problem_facts, problem_line
+from oma_desktop.engine.requirements import unfit_tasks
 from oma_desktop.model.checkfile import CheckReport, check_document, problem_of
+from oma_desktop.model.document_text import read_document
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.runfile import run_file_schema
@@ -38,13 +40,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
         return Exit.OK
     if options.path is None:
         raise InvalidInput("USAGE", detail=tr("a path or --schema is needed"), command="check")
-    report = _with_plan(
-        check_document(read_bytes(options.path), name=str(options.path)), options.path
-    )
+    data = read_bytes(options.path)
+    report = check_document(data, name=str(options.path))
+    report = _with_requirements(_with_plan(report, options.path), data, options.path)
     problems: list[JsonObject] = []
     for problem in report.problems:
         problems.append(_document(problem))
-        output.line(_line(problem, options.path))
+        output.line(_line(problem, options.path, plan=report.plan))
     document: JsonObject = {"ok": report.ok, "kind": report.kind, "problems": list(problems)}
     if options.connect and report.ok:
         found = connected(options.path, output)
@@ -73,10 +75,19 @@ def _with_plan(report: CheckReport, path: Path) -> CheckReport:
     return replace(report, problems=(*report.problems, *problems))
 
 
-def _line(problem: Problem, checked: Path) -> str:
+def _with_requirements(report: CheckReport, data: bytes, path: Path) -> CheckReport:
+    """Return the report of a run file with its tasks that nobody can do."""
+    if report.kind != "run" or not report.ok:
+        return report
+    found = unfit_tasks(read_document(data, name=str(path)))
+    return replace(report, problems=(*report.problems, *found))
+
+
+def _line(problem: Problem, checked: Path, *, plan: str | None) -> str:
     """The sentence with the file it is about and the place in it, each named once."""
     message, where = problem_line(problem), problem.where
-    file = str(problem.facts.get("path") or checked)
+    named = str(checked.parent / plan) if plan is not None else None
+    file = named if named and problem.facts.get("path") == named else str(checked)
     if where in ("", "$") or where in message or file in where:
         return placed(message, where if file in where else file)
     return placed(message, f"{file} {where}")

@@ -120,19 +120,33 @@ class AgentChooser:
 
     def unmet_by(self, task: TaskSnapshot, agent: AgentConfig) -> list[str]:
         """The same for the agent exactly as it is given."""
+        return list(self._missing(task, agent))
+
+    def missing(self, task: TaskSnapshot, agent: AgentConfig) -> dict[str, list[str]]:
+        """What this agent lacks, by the name of the requirement, on the model it is routed to."""
+        return self._missing(task, self._route(task, agent))
+
+    def nearest(self, task: TaskSnapshot) -> AgentConfig:
+        """Return the agent that lacks least, the first of several; the roster is not empty."""
+        return min(
+            self._roster, key=lambda agent: sum(map(len, self.missing(task, agent).values()))
+        )
+
+    def _missing(self, task: TaskSnapshot, agent: AgentConfig) -> dict[str, list[str]]:
         requires = task.get("requires", {})
         has = self._profiles.of(agent)
         provider = has.provider and (agent.provider or self._default_provider)
-        checks = (
-            ("requiredTools", has.tools.issuperset(requires.get("requiredTools", ()))),
-            (
-                "requiredCapabilities",
-                has.capabilities.issuperset(requires.get("requiredCapabilities", ())),
-            ),
-            ("requiredBackend", requires.get("requiredBackend", has.backend) == has.backend),
-            ("requiredProvider", requires.get("requiredProvider", provider) == provider),
-        )
-        return [name for name, met in checks if not met]
+        found: dict[str, list[str]] = {
+            "requiredTools": [t for t in requires.get("requiredTools", ()) if t not in has.tools],
+            "requiredCapabilities": [
+                c for c in requires.get("requiredCapabilities", ()) if c not in has.capabilities
+            ],
+        }
+        if (backend := requires.get("requiredBackend", has.backend)) != has.backend:
+            found["requiredBackend"] = [backend]
+        if "requiredProvider" in requires and requires["requiredProvider"] != provider:
+            found["requiredProvider"] = [requires["requiredProvider"]]
+        return {name: lacking for name, lacking in found.items() if lacking}
 
     def choose(self, task: TaskSnapshot, load: Mapping[str, int]) -> str:
         """Return an agent's name; `load` counts tasks in progress per agent.
@@ -183,17 +197,30 @@ def check_requirements(
     """Refuse before anything runs when a task can have no fitting agent (engine.md 2.6).
 
     A name outside the roster is left to the missing-agent check. Raises PlanRejected
-    INVALID_TASK_REQUIREMENTS with `issues`.
+    INVALID_TASK_REQUIREMENTS with `issues`: the task, its agent or else the nearest one, and what
+    that one lacks.
     """
     issues: list[str] = []
     for task in tasks:
         if task["status"] in TERMINAL:
             continue
-        name = task.get("assignee")
-        if name is None:
-            if not chooser.eligible(task):
-                issues.append(f"{task['title']}: NO_ELIGIBLE_AGENT")
-        elif name in roster and (unmet := chooser.unmet(task, roster[name])):
-            issues.append(f"{task['title']}: ASSIGNEE_REQUIREMENTS_MISMATCH ({', '.join(unmet)})")
+        if (agent := unfit(task, chooser, roster)) is not None:
+            lacking = in_words(chooser.missing(task, agent))
+            issues.append(f"{task['title']}: {agent.name} ({lacking})")
     if issues:
         raise PlanRejected("INVALID_TASK_REQUIREMENTS", issues=issues)
+
+
+def unfit(
+    task: TaskSnapshot, chooser: AgentChooser, roster: Mapping[str, AgentConfig]
+) -> AgentConfig | None:
+    """Return who does not fit the task: the agent it names, or the nearest where nobody fits."""
+    name = task.get("assignee")
+    if name is None:
+        return chooser.nearest(task) if roster and not chooser.eligible(task) else None
+    return roster[name] if name in roster and chooser.unmet(task, roster[name]) else None
+
+
+def in_words(missing: Mapping[str, Sequence[str]]) -> str:
+    """Return what an agent lacks by the names a run file has for it."""
+    return "; ".join(f"{name} {', '.join(values)}" for name, values in missing.items())

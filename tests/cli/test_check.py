@@ -164,6 +164,59 @@ def test_bad_names_are_explained_in_words(cli, tmp_path, agent, more, place, sai
     assert "pattern" not in line
 
 
+WANTS = {"requiredTools": ["bash", "grep"], "requiredCapabilities": ["coding"]}
+
+
+def needing(folder, **task):
+    agents = [
+        {"name": "reader", "capabilities": ["reading"]},
+        {"name": "coder", "toolPreset": "readonly", "capabilities": ["coding"]},
+    ]
+    build = {"title": "Build", "description": "d", "requires": WANTS, **task}
+    work = [{"title": "Look", "description": "d"}, build]
+    replies = {"Look": [{"text": "x"}], "Build": [{"text": "x"}]}
+    names = [{"name": "reader"}, {"name": "coder"}]
+    write(
+        folder,
+        run={"team": {"name": "t", "agents": agents}, "tasks": work},
+        script={"team": {"name": "t"}, "agents": names, "replies": replies},
+    )
+    return folder / "run.json"
+
+
+def test_a_task_nobody_can_do_is_found_before_a_run(cli, tmp_path):
+    file = needing(tmp_path)
+    done = cli("check", file, "--json")
+    (found,) = done.json["problems"]
+    assert (done.code, found["path"]) == (1, "$.tasks[1].requires")
+    assert "“Build”" in found["message"]
+    assert "coder is nearest and lacks: requiredTools bash." in found["message"]
+    (line, _count) = cli("check", file).out.splitlines()
+    assert line.count(str(file)) == 1
+    told = cli("run", file, "--script", tmp_path / "script.json", "--json")
+    assert (told.code, told.error["code"]) == (2, "INVALID_TASK_REQUIREMENTS")
+    assert "Build: coder (requiredTools bash" in told.error["message"]
+    assert "NO_ELIGIBLE_AGENT" not in told.err
+
+
+def test_an_agent_that_does_not_fit_its_task_is_found_before_a_run(cli, tmp_path):
+    (found,) = cli("check", needing(tmp_path, assignee="reader"), "--json").json["problems"]
+    assert "reader does not fit what “Build” requires" in found["message"]
+    assert "requiredTools bash, grep; requiredCapabilities coding." in found["message"]
+
+
+@pytest.mark.parametrize(
+    "requires",
+    [
+        {"requiredTools": ["grep"], "requiredCapabilities": ["coding"]},
+        {"requiredBackend": "llm", "requiredProvider": "anthropic"},
+        {},
+    ],
+)
+def test_tasks_somebody_can_do_are_no_problem(cli, tmp_path, requires):
+    assert cli("check", needing(tmp_path, requires=requires), "--json").code == 0
+
+
 def test_a_goal_of_blanks_and_a_schema_that_is_none_are_found_before_a_run(cli, tmp_path):
     agents = [{"name": "a", "outputSchema": {"type": "nonsense"}}]
     file = tmp_path / "run.json"

@@ -79,7 +79,7 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("Remove the dependency of a task on itself, on a task that is missing, or in a circle."),
     ),
     "INVALID_TASK_REQUIREMENTS": Sentence(
-        N_("No agent fits what some tasks require: {issues}."),
+        N_("Some tasks require what their agent, or the nearest one, does not have: {issues}."),
         _NOTHING_RAN,
         N_("Grant the tools, declare the capabilities, or change the requirements."),
     ),

@@ -6,6 +6,7 @@ from typing import Final
 
 from oma_desktop.base.text import N_, Sentence
 
+_FIT = N_("Grant the tools, declare the capabilities, or change the requirements.")
 _LATER = N_("This version cannot do that yet; nothing was started and no file was changed.")
 
 SENTENCES: Final[dict[str, Sentence]] = {
@@ -62,6 +63,19 @@ SENTENCES: Final[dict[str, Sentence]] = {
         N_("{place}: this cannot be the name of a server."),
         "",
         N_("Use 1 to 48 plain letters, digits, _, - and /."),
+    ),
+    "RUNFILE_NOBODY_FITS": Sentence(
+        N_(
+            "{place}: no agent fits what “{title}” requires. {agent} is nearest and lacks: "
+            "{missing}."
+        ),
+        "",
+        _FIT,
+    ),
+    "RUNFILE_ASSIGNEE_UNFIT": Sentence(
+        N_("{place}: {agent} does not fit what “{title}” requires and lacks: {missing}."),
+        "",
+        _FIT,
     ),
     # rules
     "RUNFILE_NO_AGENTS": Sentence(N_("{place}: the team has no agents.")),
