@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from oma_desktop.base.clock import SystemClock
+from oma_desktop.base.collector import collect_less
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.base.text import tr
@@ -68,6 +69,7 @@ def run_attempt(
     folders are refused.
     """
     factor = scripted_speed() if speed is None else speed
+    collect_less()
 
     async def main() -> int:
         lanes = Lanes()
