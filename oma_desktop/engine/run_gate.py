@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
+from oma_desktop.base.sentences import describe
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.control import Stop, fatal
 from oma_desktop.engine.spans import span
 from oma_desktop.engine.tools.gate import GateDecision, GateFailed, read_answer
 from oma_desktop.engine.tools.race import Ended, Race
-from oma_desktop.model.errors import ApprovalError
+from oma_desktop.model.errors import ApprovalError, OmaError
 from oma_desktop.model.result import ErrorInfo, RunStatus
 
 
@@ -43,7 +44,7 @@ class RunGate:
                 raise GateFailed("GATE_FAILED", gate=self._name, problem="raised", found=found)
             decision = read_answer(outcome.value, gate=self._name, accepts_bool=True)
         except GateFailed as error:
-            info = ErrorInfo("callback", code=error.code, message=str(error))
+            info = ErrorInfo("callback", code=error.code, message=_sentence(error))
             self._control.ask(Stop(RunStatus("error", error.code), "gate", error=info))
             return None
         if decision.action == "allow" and self._name == "plan":
@@ -57,8 +58,14 @@ class RunGate:
         if error.code == "APPROVAL_STALE_DECISION":
             self._control.ask(fatal(error))
             return
-        info = ErrorInfo("validation", code=error.code, message=str(error), retryable=False)
+        said = _sentence(error)
+        info = ErrorInfo("validation", code=error.code, message=said, retryable=False)
         self._control.ask(Stop(RunStatus("error", error.code), "gate", error=info))
+
+
+def _sentence(error: OmaError) -> str:
+    """What is stored with the run and read there: a sentence, its places filled."""
+    return describe(error.code, error.facts).title
 
 
 def _said(answer: object) -> str | None:

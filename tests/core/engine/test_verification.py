@@ -487,6 +487,9 @@ async def test_a_task_with_judges_is_not_put_before_a_dispatch_reviewer():
     assert (result.status.code, result.status.message) == ("error", "APPROVAL_VALIDATION_ERROR")
     assert result.pending_approvals == ()
     assert "VERIFY_CANNOT_WAIT" in result.warnings
+    assert result.error_info.message == (
+        "The approval request, decision or reviewer is not valid (verify)."
+    )
     assert world.of("task_start") == []
 
 
