@@ -43,7 +43,7 @@ from oma_desktop.store.address import StoreAddress, is_database, parse_address
 from oma_desktop.store.catalog_paths import default_store_path
 from oma_desktop.store.file_reading import Reader, read_container
 from oma_desktop.store.memory import MemoryStore
-from oma_desktop.store.origin import Origin, forget_origin, read_origin, write_origin
+from oma_desktop.store.origin import Origin, forget_origin, lost_files, read_origin, write_origin
 
 __all__ = ["Files", "Launcher", "Prepared", "declared_effects", "known_origin", "read_files"]
 
@@ -349,14 +349,19 @@ def known_origin(
 ) -> Origin:
     """Return the files of a saved run: those named, else those it was started from. Blocking.
 
-    Raises NotFound PATH_NOT_FOUND, InvalidInput RESTORE_NEEDS_FILES.
+    Without one of those files a run would go on with another team, or with real models instead of
+    its script: then a person has to name them. Raises NotFound PATH_NOT_FOUND, InvalidInput
+    RESTORE_NEEDS_FILES, RESTORE_FILES_GONE.
     """
     if isinstance(path, Path) and not path.is_file():
         raise NotFound("PATH_NOT_FOUND", path=str(path))
     if not origin.is_empty:
         return origin
     held = read_only(path, reader=reader)
-    found = read_origin(path, saved_key(held, path=path, key=key, run_id=run_id))
+    saved = saved_key(held, path=path, key=key, run_id=run_id)
+    if lost := lost_files(path, saved):
+        raise InvalidInput("RESTORE_FILES_GONE", path=str(path), missing=[str(p) for p in lost])
+    found = read_origin(path, saved)
     if found.is_empty:
         raise InvalidInput("RESTORE_NEEDS_FILES", path=str(path))
     return found

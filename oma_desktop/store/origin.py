@@ -92,6 +92,11 @@ def read_origin(store: StoreAddress, key: str | None = None) -> Origin:
     return found.pop() if len(found) == 1 else Origin()
 
 
+def lost_files(store: StoreAddress, key: str) -> list[Path]:
+    """Return the files the run under `key` was started from that are gone, or moved away."""
+    return [path for path in _named(_read_runs(store).get(key), store).values() if not _there(path)]
+
+
 def _read_runs(store: StoreAddress) -> JsonObject:
     try:
         document = parse(origin_path(store).read_bytes(), where=str(origin_path(store)))
@@ -104,15 +109,25 @@ def _read_runs(store: StoreAddress) -> JsonObject:
 
 
 def _origin(paths: JsonValue, store: StoreAddress) -> Origin:
+    named = _named(paths, store)
+    return Origin(**{name: path for name, path in named.items() if _there(path)})
+
+
+def _there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a folder nobody lets us look into
+        return False
+
+
+def _named(paths: JsonValue, store: StoreAddress) -> dict[str, Path]:
     base = origin_path(store).resolve().parent
     found: dict[str, Path] = {}
     for name, json_name in _JSON_NAMES.items():
         text = paths.get(json_name) if isinstance(paths, dict) else None
         if isinstance(text, str) and text and "\x00" not in text:
-            path = (base / text).resolve()
-            if path.is_file():
-                found[name] = path
-    return Origin(**found)
+            found[name] = (base / text).resolve()
+    return found
 
 
 _JSON_NAMES: Final = {"run_file": "runFile", "team": "team", "script": "script"}

@@ -365,3 +365,21 @@ def test_the_answers_nobody_else_waits_for_are_printed(cli, tmp_path):
     assert done.code == 0
     assert "B:\n  B is done\n" in done.out
     assert "A is done" not in done.out
+
+
+@pytest.mark.parametrize("lost", ["tasks.json", "script.json"])
+def test_a_file_that_was_moved_away_is_named_and_can_be_named(cli, tmp_path, lost):
+    file, _, script = arguments = trial(tmp_path, "A", gate="A")
+    store = tmp_path / "s" / "checkpoint.json"
+    assert cli("run", *arguments, "--store", store).code == 3
+    before = store.read_bytes()
+    gone, moved = tmp_path / lost, tmp_path / "moved.json"
+    gone.rename(moved)
+    told = cli("restore", "--store", store, "--json")
+    assert (told.code, told.error["code"]) == (2, "RESTORE_FILES_GONE")
+    assert f"not there any more: {gone}." in told.error["message"]
+    assert "command line" in told.error["hint"]
+    assert store.read_bytes() == before
+    named = [moved if path == gone else path for path in (file, script)]
+    again = cli("restore", named[0], "--script", named[1], "--store", store, "--json")
+    assert again.code == 3, "it waits for the same decision"

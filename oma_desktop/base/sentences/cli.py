@@ -44,6 +44,14 @@ SENTENCES = {
         N_("Nothing was changed."),
         N_("Name the run file, or the script with --script."),
     ),
+    "RESTORE_FILES_GONE": Sentence(
+        N_("{path} was started from what is not there any more: {missing}."),
+        N_("Nothing was changed."),
+        N_(
+            "Put it back, or say where it is now: name the run file on the command line, with "
+            "--script and --team if the run had them."
+        ),
+    ),
     "CHECKPOINT_NOT_FOUND": Sentence(
         N_("{path} holds no run to go on with ({key})."),
         N_("Nothing was changed."),

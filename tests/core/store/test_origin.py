@@ -7,6 +7,7 @@ import pytest
 from oma_desktop.store.origin import (
     Origin,
     forget_origin,
+    lost_files,
     origin_path,
     read_origin,
     write_origin,
@@ -108,3 +109,13 @@ def test_a_link_and_its_target_are_one_store(tmp_path):
     run_file.write_text("", "utf-8")
     write_origin(link, "k", Origin(run_file=run_file))
     assert read_origin(real, "k").run_file == run_file
+
+
+def test_files_that_are_gone_are_still_known_by_name(store, files):
+    write_origin(store, "k", Origin(*files))
+    assert lost_files(store, "k") == []
+    files[0].unlink()
+    files[2].unlink()
+    assert lost_files(store, "k") == [files[0], files[2]]
+    assert read_origin(store, "k") == Origin(team=files[1])
+    assert lost_files(store, "other") == []
