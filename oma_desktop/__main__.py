@@ -15,14 +15,16 @@ def main() -> int:
     # Ctrl-C while the modules load or the interpreter ends: over at once, without a traceback.
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from oma_desktop.cli.late_signals import own_process  # noqa: PLC0415 - as the next
     from oma_desktop.cli.main import run  # noqa: PLC0415 - keeps Qt out of commands
     from oma_desktop.cli.output import Exit, silence  # noqa: PLC0415
 
     try:
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        own_process((signal.SIGINT, signal.SIGTERM) if ours else (signal.SIGTERM,))
         code = run(sys.argv[1:])
-        if ours:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:  # between the boundary of `run` and these lines
         return Exit.STOPPED

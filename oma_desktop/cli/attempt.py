@@ -15,6 +15,7 @@ from oma_desktop.base.collector import collect_less
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.base.text import tr
+from oma_desktop.cli.late_signals import work_is_done
 from oma_desktop.cli.output import Exit, Output, only_ours
 from oma_desktop.cli.report import Progress
 from oma_desktop.engine.bus import EventBus
@@ -90,11 +91,14 @@ def run_attempt(
         try:
             code = await work(attempt)
         finally:
+            stopped = attempt.stopped_hard  # a signal from here on has nothing left to stop
+            with suppress(NotImplementedError):
+                work_is_done(asyncio.get_running_loop(), () if stopped else SIGNALS)
             await supervisor.close(CLOSE_S)
             lanes.close()
         if failures:
             raise failures[0]
-        return Exit.STOPPED if attempt.stopped_hard else code
+        return Exit.STOPPED if stopped else code
 
     with only_ours():
         return asyncio.run(main())

@@ -51,6 +51,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
             frozen = await freezing.go(attempt.token)
         finally:
             await freezing.close()
+        if attempt.stopped_hard:
+            return Exit.STOPPED  # as it will be said: so there is no file
         return _finish(frozen, options, output)
 
     return run_attempt(

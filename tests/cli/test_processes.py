@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.cli.conftest import GOLDEN, ROOT, environment, finish
-from tests.cli.files import trial
+from tests.cli.files import tasks, trial, write
 
 SLOW = {"delay_ms": 0, "tool_ms": 60_000}
 """Tools that take a minute: the test decides when they end."""
@@ -155,3 +155,51 @@ def test_the_entry_point_gives_its_exit_code_and_one_document(processes):
     assert done.code == 2
     assert done.error["code"] == "PATH_NOT_FOUND"
     assert os.path.sep in done.error["where"]
+
+
+LATE = """
+import atexit, os, signal, sys
+from oma_desktop import __main__ as program
+from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.cli import main as commands
+
+number = signal.Signals(int(sys.argv.pop(1)))
+moment = sys.argv.pop(1)
+
+def now(when):
+    if when == moment:
+        os.kill(os.getpid(), number)
+
+def late(work, when):
+    def then(*arguments):
+        code = work(*arguments)
+        now(when)
+        return code
+    return then
+
+commands._dispatch = late(commands._dispatch, "after the command")
+Supervisor.close = late(Supervisor.close, "while closing")
+atexit.register(now, "at the end")
+sys.exit(program.main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["while closing", "after the command", "at the end"])
+def test_a_signal_after_the_work_does_not_change_how_the_command_ended(tmp_path, number, moment):
+    team = {"name": "t", "agents": [{"name": "worker", "model": "m"}]}
+    write(tmp_path, run={"team": team, "tasks": tasks("A")})
+    plan = tmp_path / "plan.json"
+    command = ["plan", str(tmp_path / "run.json"), "-o", str(plan)]
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, str(int(number)), moment, *command],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    assert plan.exists()
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "safe point" not in done.stderr, "nothing is left to be suspended"
