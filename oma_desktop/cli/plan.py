@@ -51,8 +51,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
             frozen = await freezing.go(attempt.token)
         finally:
             await freezing.close()
-        if attempt.stopped_hard:
-            return Exit.STOPPED  # as it will be said: so there is no file
+        if frozen.plan is not None:
+            attempt.stopped_hard = False  # the signal came too late: the plan is there
         return _finish(frozen, options, output)
 
     return run_attempt(

@@ -5,6 +5,9 @@ import os
 
 import pytest
 
+from oma_desktop.cli import attempt
+from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.wiring import Wiring
 from tests.cli.conftest import GOLDEN
 from tests.cli.files import script, write
 
@@ -323,6 +326,31 @@ def test_only_a_refusal_keeps_a_plan_from_becoming_a_file(cli, tmp_path, gate, c
     assert plan.exists() is (code == 0)
     if code:
         assert done.json["status"]["code"] == "rejected"
+
+
+@pytest.mark.parametrize(("late", "code"), [(True, 0), (False, 130)])
+def test_a_stop_leaves_either_a_plan_and_success_or_no_file(cli, tmp_path, monkeypatch, late, code):
+    attempts = []
+
+    def stop():
+        attempts[0].stopped_hard = True
+        attempts[0].token.stop(StopReason.CANCEL)
+
+    async def close(_wiring):
+        stop()
+
+    if late:
+        monkeypatch.setattr(Wiring, "close", close)
+    monkeypatch.setattr(attempt, "_handle_signals", lambda made, _output: attempts.append(made))
+    monkeypatch.setattr("oma_desktop.cli.plan.say_endpoints", lambda *_: None if late else stop())
+    document = json.loads(SCRIPT.read_text("utf-8"))
+    goal = {"goal": PEER["goal"], "team": {"name": "p", "agents": document["agents"]}}
+    write(tmp_path, runfile=goal)
+    plan = tmp_path / "plan.json"
+    done = cli("plan", tmp_path / "runfile.json", "--script", SCRIPT, "-o", plan, "--json")
+    assert attempts[0].token.stopped
+    assert (done.code, plan.exists()) == (code, late)
+    assert isinstance(done.json, dict), "one document in any case"
 
 
 def test_a_goal_the_coordinator_cannot_plan_makes_no_file(cli, tmp_path):
