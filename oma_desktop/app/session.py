@@ -39,7 +39,7 @@ from oma_desktop.store.access import deciding
 from oma_desktop.store.address import is_database, parse_address, store_id
 from oma_desktop.store.ledger import ApprovalLedger
 from oma_desktop.store.lock_file import LockOwner
-from oma_desktop.store.origin import Origin, read_origin
+from oma_desktop.store.origin import Origin, lost_files, read_origin
 from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
 from oma_desktop.viewmodel.feed import DecisionOutcome, Feed, Notice
 from oma_desktop.viewmodel.start_offer import StartOffer
@@ -227,7 +227,8 @@ class Session:
     async def _resume(self, intent: ResumeIntent) -> None:
         store = parse_address(intent.run.store)
         origin = await self._lanes.work(read_origin, store, intent.run.key)
-        if origin.is_empty:
+        lost = await self._lanes.work(lost_files, store, intent.run.key)
+        if origin.is_empty or lost:  # without its script a run would ask real models
             chosen = await self._choose_files(intent.run)
             if chosen is None:
                 return

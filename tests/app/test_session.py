@@ -12,7 +12,7 @@ from oma_desktop.model.view import OwnerKind, RunRef, RunState, TaskState
 from oma_desktop.monitor.reader import SMALL
 from oma_desktop.store import file_reading
 from oma_desktop.store.lock import WriterLock
-from oma_desktop.store.origin import Origin
+from oma_desktop.store.origin import Origin, write_origin
 from oma_desktop.viewmodel.commands import DecisionIntent, ResumeIntent
 from tests.app.support import GOLDEN, until
 
@@ -173,6 +173,27 @@ async def test_without_files_a_resume_does_nothing(bench, tmp_path):
     bench.session._choose_files = nothing
     bench.session.resume(ResumeIntent(ref_of(bench)))
     await asked.wait()
+    assert store.read_bytes() == before
+
+
+async def test_without_the_script_it_was_started_with_a_resume_asks_for_files(bench, tmp_path):
+    store = tmp_path / "checkpoint.json"
+    shutil.copyfile(GOLDEN / "a_midrun_dag6" / "checkpoint.json", store)
+    before = store.read_bytes()
+    bench.session.open_paths([str(store)])
+    await until(lambda: bool(only_run(bench)))
+    run_file = tmp_path / "run.yaml"
+    run_file.touch()
+    gone = Origin(run_file=run_file, script=tmp_path / "gone.json")
+    write_origin(store, ref_of(bench).key, gone)
+    asked = asyncio.Event()
+
+    async def nothing(_run):
+        asked.set()
+
+    bench.session._choose_files = nothing
+    bench.session.resume(ResumeIntent(ref_of(bench)))
+    await asyncio.wait_for(asked.wait(), 30)
     assert store.read_bytes() == before
 
 
