@@ -472,7 +472,8 @@ def put(document: dict, path: tuple, value: object) -> None:
     try:
         for key in path[:-1]:
             target = target[key]
-        target[path[-1]] = copy.deepcopy(value)
+        last = str(path[-1]) if isinstance(target, dict) else path[-1]
+        target[last] = copy.deepcopy(value)
     except (KeyError, IndexError, TypeError):
         return  # an earlier change took the place away
 

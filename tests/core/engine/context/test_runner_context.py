@@ -279,6 +279,14 @@ MORE = {
 }
 
 
+def worth(entry):
+    return {key: value for key, value in entry.items() if key != "tokenUsage"}
+
+
+def total(usage):
+    return usage["input_tokens"] + usage["output_tokens"]
+
+
 @given(st.data())
 @settings(deadline=None, max_examples=60)
 def test_any_run_any_strategy_any_crash_ends_as_without_it(data):
@@ -312,7 +320,10 @@ def test_any_run_any_strategy_any_crash_ends_as_without_it(data):
                 assert request.messages[0] == whole.model.requests[0].messages[0]
         at = data.draw(st.integers(0, len(whole.ledger.saves) - 1))
         result = await made().run(resume=copy.deepcopy(whole.ledger.saves[at][1]))
-        assert result.entry == expected.entry
+        assert worth(result.entry) == worth(expected.entry)
+        more = total(result.token_usage) - total(expected.token_usage)
+        # a summary of the same text again is remembered by a run, not over a crash
+        assert more == 0 or (more > 0 and "summar" in str(wish))
         assert (result.output, result.messages) == (expected.output, expected.messages)
 
     asyncio.run(check())
