@@ -7,8 +7,8 @@ of these and returns it changed, with `dataclasses.replace`.
 
 from __future__ import annotations
 
-from oma_desktop.engine.hooks import BeforeRun
-from oma_desktop.engine.loop_detection import LoopInfo
+from oma_desktop.engine.agents.hooks import BeforeRun
+from oma_desktop.engine.agents.loop_detection import LoopInfo
 from oma_desktop.model.message import Message
 from oma_desktop.model.result import AgentRunResult
 

@@ -6,8 +6,8 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Final
 
-from oma_desktop.engine.documents import naming, plan_of
-from oma_desktop.engine.run_files import read_files
+from oma_desktop.engine.launching.documents import naming, plan_of
+from oma_desktop.engine.launching.run_files import read_files
 from oma_desktop.model.checkfile import check_document
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.goal_rules import governance_of

@@ -12,8 +12,8 @@ from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.coordination.coordinator import DECOMPOSE, SYNTHESIS
 from oma_desktop.engine.coordination.profiling import ROUTE
-from oma_desktop.engine.judging import JUDGING
-from oma_desktop.engine.launch import Prepared
+from oma_desktop.engine.launching.launch import Prepared
+from oma_desktop.engine.tasks.judging import JUDGING
 from oma_desktop.model.result import TeamRunResult
 from oma_desktop.model.view import RunRef
 from oma_desktop.store.address import store_id

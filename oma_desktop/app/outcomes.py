@@ -6,7 +6,7 @@ from typing import Final
 
 from oma_desktop.base.sentences import catalogue
 from oma_desktop.engine.coordination.single import TASK_ID
-from oma_desktop.engine.results import STOPPED_BEFORE_PLAN
+from oma_desktop.engine.operations.results import STOPPED_BEFORE_PLAN
 from oma_desktop.model.result import TeamRunResult
 from oma_desktop.viewmodel.feed import Notice
 

@@ -13,8 +13,8 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken
-from oma_desktop.engine.launch import Launcher
-from oma_desktop.engine.sample import STORE_FILE, unpack_sample
+from oma_desktop.engine.launching.launch import Launcher
+from oma_desktop.engine.launching.sample import STORE_FILE, unpack_sample
 from oma_desktop.model.keys import checkpoint_key
 from oma_desktop.store.ledger import ApprovalLedger
 from oma_desktop.store.origin import Origin, write_origin

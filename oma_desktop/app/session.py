@@ -21,9 +21,9 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.consent import AskTrust, Consent
-from oma_desktop.engine.launch import Launcher, Prepared, declared_effects
-from oma_desktop.engine.sample import (
+from oma_desktop.engine.launching.consent import AskTrust, Consent
+from oma_desktop.engine.launching.launch import Launcher, Prepared, declared_effects
+from oma_desktop.engine.launching.sample import (
     EFFECTS_FILE,
     RUN_ID,
     STORE_FILE,

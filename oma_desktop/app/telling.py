@@ -15,7 +15,7 @@ from oma_desktop.base.text import tr
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.coordination.coordinator import DECOMPOSE, SYNTHESIS
 from oma_desktop.engine.coordination.profiling import ROUTE
-from oma_desktop.engine.judging import JUDGING
+from oma_desktop.engine.tasks.judging import JUDGING
 from oma_desktop.model.view import RunRef
 from oma_desktop.viewmodel.feed import Feed, Notice
 

@@ -20,9 +20,9 @@ from oma_desktop.cli.output import Exit, Output, only_ours
 from oma_desktop.cli.report import Progress
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
-from oma_desktop.engine.consent import Consent
-from oma_desktop.engine.launch import Launcher, Prepared
-from oma_desktop.engine.run_log import RunLog
+from oma_desktop.engine.launching.consent import Consent
+from oma_desktop.engine.launching.launch import Launcher, Prepared
+from oma_desktop.engine.operations.run_log import RunLog
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import TeamRunResult

@@ -11,7 +11,7 @@ from oma_desktop.base.text import ntr, paragraph, tr
 from oma_desktop.cli.connect import connected, described, reached
 from oma_desktop.cli.files import read_bytes
 from oma_desktop.cli.output import Exit, Output, placed, problem_facts, problem_line
-from oma_desktop.engine.requirements import unfit_tasks
+from oma_desktop.engine.launching.requirements import unfit_tasks
 from oma_desktop.model.checkfile import CheckReport, check_document, problem_of
 from oma_desktop.model.document_text import read_document
 from oma_desktop.model.errors import InvalidInput

@@ -12,8 +12,8 @@ from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.text import tr
 from oma_desktop.cli.output import Output, sentence_of
 from oma_desktop.engine.cancel import CancelToken, StopReason
-from oma_desktop.engine.connections import Connection, check_connections
-from oma_desktop.engine.run_files import read_files
+from oma_desktop.engine.launching.connections import Connection, check_connections
+from oma_desktop.engine.launching.run_files import read_files
 from oma_desktop.model.json_value import JsonObject, JsonValue
 from oma_desktop.model.runfile import RunFile
 from oma_desktop.store.origin import Origin

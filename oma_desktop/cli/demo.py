@@ -14,7 +14,7 @@ from oma_desktop.cli.attempt import Attempt, run_attempt, scripted_speed
 from oma_desktop.cli.output import Output
 from oma_desktop.cli.report import exit_code, print_result
 from oma_desktop.cli.screen import has_display, require_display
-from oma_desktop.engine.sample import RUN_ID, STORE_FILE, unpack_sample
+from oma_desktop.engine.launching.sample import RUN_ID, STORE_FILE, unpack_sample
 from oma_desktop.model.errors import NotFound
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import TeamRunResult

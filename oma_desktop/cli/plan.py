@@ -13,7 +13,7 @@ from oma_desktop.cli.output import Exit, Output
 from oma_desktop.cli.report import exit_code, print_result, say_endpoints
 from oma_desktop.cli.run import add_file_arguments
 from oma_desktop.cli.trust import consent_for
-from oma_desktop.engine.freezing import Frozen
+from oma_desktop.engine.launching.freezing import Frozen
 from oma_desktop.model.errors import Conflict, InvalidInput
 from oma_desktop.model.json_text import stringify
 from oma_desktop.model.plan import PlanArtifact

@@ -10,8 +10,8 @@ from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.base.text import ntr, tr
 from oma_desktop.cli.files import read_store
 from oma_desktop.cli.output import Exit, Output, filled, problem_line
-from oma_desktop.engine.restore import reopened
-from oma_desktop.engine.run_files import declared_effects, read_files, saved_key
+from oma_desktop.engine.launching.run_files import declared_effects, read_files, saved_key
+from oma_desktop.engine.operations.restore import reopened
 from oma_desktop.model.approval_views import read_ledger, valid_rows
 from oma_desktop.model.checkpoint import CheckpointSnapshot
 from oma_desktop.model.checkpoint_loader import load_snapshot_text

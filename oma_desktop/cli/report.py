@@ -9,12 +9,12 @@ from oma_desktop.base.sentences import catalogue
 from oma_desktop.base.sentences.recovery import TOLD, with_cause
 from oma_desktop.base.text import N_, ntr, tr
 from oma_desktop.cli.output import Exit, Output, sentence_of
-from oma_desktop.engine.attempt_run import RUN_END_NOT_SAVED
 from oma_desktop.engine.bus import ProgressEvent
 from oma_desktop.engine.coordination.coordinator import SYNTHESIS
 from oma_desktop.engine.coordination.single import TASK_ID
-from oma_desktop.engine.freezing import Freezing
-from oma_desktop.engine.launch import Prepared
+from oma_desktop.engine.launching.freezing import Freezing
+from oma_desktop.engine.launching.launch import Prepared
+from oma_desktop.engine.operations.attempt_run import RUN_END_NOT_SAVED
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.result import TeamRunResult
 

@@ -14,7 +14,7 @@ from oma_desktop.cli.plan_only import print_plan
 from oma_desktop.cli.report import exit_code, print_result, say_endpoints
 from oma_desktop.cli.run import add_file_arguments
 from oma_desktop.cli.trust import consent_for
-from oma_desktop.engine.launch import known_origin
+from oma_desktop.engine.launching.launch import known_origin
 from oma_desktop.store.origin import Origin
 
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from oma_desktop.base.text import tr
 from oma_desktop.cli.output import Output
-from oma_desktop.engine.consent import Consent
-from oma_desktop.engine.run_files import read_files
+from oma_desktop.engine.launching.consent import Consent
+from oma_desktop.engine.launching.run_files import read_files
 from oma_desktop.model.errors import NotAllowed
 from oma_desktop.model.trust import TrustQuestion, trust_question
 from oma_desktop.store.origin import Origin

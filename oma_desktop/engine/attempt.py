@@ -9,17 +9,17 @@ from typing import TypeAlias
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
-from oma_desktop.engine.approvals import Approvals
+from oma_desktop.engine.agents.team import AgentJob, Team
 from oma_desktop.engine.bus import EventBus
-from oma_desktop.engine.checkpointing import CheckpointWriter
 from oma_desktop.engine.control import RunControl
 from oma_desktop.engine.identity import Ids
 from oma_desktop.engine.model_routes import ModelRoutes
-from oma_desktop.engine.pool import Pool
+from oma_desktop.engine.queueing.pool import Pool
+from oma_desktop.engine.queueing.scheduling import AgentChooser, check_requirements
 from oma_desktop.engine.recovery_options import RecoveryOptions
 from oma_desktop.engine.run_state import RunState
-from oma_desktop.engine.scheduling import AgentChooser, check_requirements
-from oma_desktop.engine.team import AgentJob, Team
+from oma_desktop.engine.saving.approvals import Approvals
+from oma_desktop.engine.saving.checkpointing import CheckpointWriter
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.result import AgentRunResult
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions

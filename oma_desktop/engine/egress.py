@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from typing_extensions import override
 
+from oma_desktop.engine.agents.team import AgentJob, Team
 from oma_desktop.engine.attempt import Execute
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.llm.base import ModelAdapter, ModelEvent, ModelRequest
 from oma_desktop.engine.llm.passing import PassingAdapter
-from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.model.egress import AllowlistPolicy, OfflinePolicy, allowed, origin_of
 from oma_desktop.model.errors import EgressDenied
 from oma_desktop.model.result import AgentRunResult

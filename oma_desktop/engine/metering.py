@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from oma_desktop.engine.agent_outcome import failed
+from oma_desktop.engine.agents.agent_outcome import failed
+from oma_desktop.engine.agents.team import AgentJob, Team
 from oma_desktop.engine.attempt import Execute
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.cost import CostEstimateInvalid, ModelUse, RunCost
 from oma_desktop.engine.llm.base import ModelAdapter, ModelEvent, ModelReply, ModelRequest
 from oma_desktop.engine.llm.passing import PassingAdapter
 from oma_desktop.engine.llm.provider_error import usage_in
-from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.model.errors import ProviderError
 from oma_desktop.model.message import TokenUsage
 from oma_desktop.model.result import AgentRunResult

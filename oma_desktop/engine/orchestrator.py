@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.engine.attempt import Execute, Services
-from oma_desktop.engine.attempt_run import run_agent
 from oma_desktop.engine.bus import EventBus
-from oma_desktop.engine.checks import check_team
 from oma_desktop.engine.cost import EstimateCost, estimate_from
 from oma_desktop.engine.identity import Ids, RandomIds
-from oma_desktop.engine.lone_agent import run_alone
+from oma_desktop.engine.operations.attempt_run import run_agent
+from oma_desktop.engine.operations.checks import check_team
 from oma_desktop.engine.operations.foundation import Foundation
+from oma_desktop.engine.operations.lone_agent import run_alone
 from oma_desktop.engine.operations.new_run import start, work_of_plan, work_of_specs
 from oma_desktop.engine.operations.saved_run import SavedRun
 from oma_desktop.engine.operations.team_run import TeamRun
@@ -28,7 +29,6 @@ from oma_desktop.engine.options import (
     TeamRunOptions,
 )
 from oma_desktop.engine.recovery_options import RecoveryOptions
-from oma_desktop.engine.team import Team
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.message import Message
 from oma_desktop.model.plan import PlanArtifact
@@ -128,7 +128,7 @@ class OpenMultiAgent:
         prompt: str | list[Message],
         options: RunAgentOptions | None = None,
     ) -> AgentRunResult:
-        """Run one fresh agent on one prompt or conversation, alone; see `engine/lone_agent.py`.
+        """Run one fresh agent on one prompt or conversation, alone (`operations/lone_agent.py`).
 
         `agent` need not be one of the team, which lends its models, tools and gates. Raises
         InvalidInput (run id, metadata) and Refused INVALID_MESSAGE; everything else is a result.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from oma_desktop.engine.team import Team
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.model.checkpoint import RunMode, TaskSnapshot
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.json_value import JsonObject

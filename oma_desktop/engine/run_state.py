@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias
 from oma_desktop.engine.budget import RunBudget, total
 from oma_desktop.engine.coordination_facts import Coordination
 from oma_desktop.engine.cost import RunCost
-from oma_desktop.engine.message_bus import MessageBus
-from oma_desktop.engine.nested_usage import NestedUsage, entry_usage
-from oma_desktop.engine.queue import TaskQueue
-from oma_desktop.engine.shared_memory import SharedMemory
+from oma_desktop.engine.memory.message_bus import MessageBus
+from oma_desktop.engine.memory.shared_memory import SharedMemory
+from oma_desktop.engine.queueing.nested_usage import NestedUsage, entry_usage
+from oma_desktop.engine.queueing.queue import TaskQueue
 from oma_desktop.engine.tools.confirmation import Confirmation
 from oma_desktop.model.approval import ApprovalDecision, ApprovalRequest
 from oma_desktop.model.checkpoint import (

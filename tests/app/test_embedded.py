@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from oma_desktop.app.embedded import EmbeddedRuns
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.coordination.coordinator import DECOMPOSE, SYNTHESIS
-from oma_desktop.engine.judging import JUDGING
+from oma_desktop.engine.tasks.judging import JUDGING
 from oma_desktop.model.conversation import ANSWER
 from oma_desktop.viewmodel.feed import PLANNING, Feed
 

@@ -12,7 +12,7 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
-from oma_desktop.engine.launch import Launcher
+from oma_desktop.engine.launching.launch import Launcher
 from oma_desktop.model.result_document import result_document
 from oma_desktop.store.origin import Origin
 

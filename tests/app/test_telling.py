@@ -4,7 +4,7 @@ import pytest
 
 from oma_desktop.app.telling import Telling
 from oma_desktop.base.sentences import catalogue, describe
-from oma_desktop.engine.judging import JUDGING
+from oma_desktop.engine.tasks.judging import JUDGING
 from oma_desktop.model.view import RunRef
 from oma_desktop.viewmodel.feed import Feed
 

@@ -15,7 +15,7 @@ from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
-from oma_desktop.engine.launch import Launcher
+from oma_desktop.engine.launching.launch import Launcher
 from oma_desktop.model.trust import TrustQuestion
 from oma_desktop.model.view import RunState
 from oma_desktop.store.origin import Origin

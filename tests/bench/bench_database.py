@@ -22,10 +22,10 @@ from oma_desktop.app.interpreter import favour_loop
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.engine.bus import EventBus
-from oma_desktop.engine.checkpointing import CheckpointWriter
-from oma_desktop.engine.encoding import SnapshotEncoder
-from oma_desktop.engine.queue_pages import QueuePages
-from oma_desktop.engine.snapshotting import Captured
+from oma_desktop.engine.saving.checkpointing import CheckpointWriter
+from oma_desktop.engine.saving.encoding import SnapshotEncoder
+from oma_desktop.engine.saving.queue_pages import QueuePages
+from oma_desktop.engine.saving.snapshotting import Captured
 from oma_desktop.store.access import connect
 from oma_desktop.store.address import parse_address
 from oma_desktop.store.checkpoint import Checkpoint

@@ -29,15 +29,15 @@ from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.collector import collect_less
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.engine.cancel import CancelToken
-from oma_desktop.engine.checkpointing import CheckpointWriter
-from oma_desktop.engine.encoding import SnapshotEncoder
 from oma_desktop.engine.llm.base import ModelEvent, ModelReply, ModelRequest
 from oma_desktop.engine.options import CheckpointOptions, RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
-from oma_desktop.engine.queue_pages import QueuePages
-from oma_desktop.engine.snapshotting import capture
-from oma_desktop.engine.team import Team
+from oma_desktop.engine.saving.checkpointing import CheckpointWriter
+from oma_desktop.engine.saving.encoding import SnapshotEncoder
+from oma_desktop.engine.saving.queue_pages import QueuePages
+from oma_desktop.engine.saving.snapshotting import capture
 from oma_desktop.engine.tools.registry import ToolContext, ToolOutput, ToolRegistry, ToolSpec
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions, TaskSpec, TeamConfig

@@ -19,9 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 
 from oma_desktop.app.interpreter import favour_loop
-from oma_desktop.engine.encoding import SnapshotEncoder
-from oma_desktop.engine.queue_pages import QueuePages
-from oma_desktop.engine.snapshotting import capture
+from oma_desktop.engine.saving.encoding import SnapshotEncoder
+from oma_desktop.engine.saving.queue_pages import QueuePages
+from oma_desktop.engine.saving.snapshotting import capture
 from oma_desktop.model.redaction import TextRules
 from oma_desktop.model.redaction_shapes import CHECKPOINT
 from oma_desktop.model.redaction_values import ValueRedactor

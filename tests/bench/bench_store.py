@@ -23,10 +23,10 @@ from typing import Any, Self
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.engine.bus import EventBus
-from oma_desktop.engine.checkpointing import CheckpointWriter
-from oma_desktop.engine.encoding import SnapshotEncoder
-from oma_desktop.engine.queue_pages import QueuePages
-from oma_desktop.engine.snapshotting import Captured, capture
+from oma_desktop.engine.saving.checkpointing import CheckpointWriter
+from oma_desktop.engine.saving.encoding import SnapshotEncoder
+from oma_desktop.engine.saving.queue_pages import QueuePages
+from oma_desktop.engine.saving.snapshotting import Captured, capture
 from oma_desktop.store.checkpoint import Checkpoint
 from oma_desktop.store.file_calls import FileCalls
 from oma_desktop.store.filestore import FileStore

@@ -17,10 +17,10 @@ from typing import Any
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.options import CheckpointOptions, RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
-from oma_desktop.engine.team import Team
 from oma_desktop.engine.tools.gate import Gates
 from oma_desktop.engine.tools.registry import ToolRegistry
 from oma_desktop.model.result import AgentRunResult

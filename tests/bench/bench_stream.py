@@ -36,6 +36,7 @@ import psutil
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.llm.anthropic import AnthropicAdapter
@@ -44,7 +45,6 @@ from oma_desktop.engine.llm.openai import OpenAIChatAdapter
 from oma_desktop.engine.llm.streamed import StreamedAdapter
 from oma_desktop.engine.options import RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
-from oma_desktop.engine.team import Team
 from oma_desktop.engine.tools.registry import ToolRegistry
 from oma_desktop.model.errors import ProviderError
 from oma_desktop.model.team import AgentConfig, OrchestratorOptions, TaskSpec, TeamConfig

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from oma_desktop.engine.budget import RunBudget
-from oma_desktop.engine.message_bus import MessageBus
-from oma_desktop.engine.queue import TaskQueue
+from oma_desktop.engine.memory.message_bus import MessageBus
+from oma_desktop.engine.queueing.queue import TaskQueue
 from oma_desktop.engine.run_state import RunState
 from oma_desktop.model.result import RunIdentity
 

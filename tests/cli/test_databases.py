@@ -15,7 +15,7 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
-from oma_desktop.engine.launch import Launcher
+from oma_desktop.engine.launching.launch import Launcher
 from oma_desktop.model.errors import OmaError
 from oma_desktop.store.address import parse_address
 from oma_desktop.store.lease import Lease

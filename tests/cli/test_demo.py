@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from oma_desktop.engine.sample import unpack_sample
+from oma_desktop.engine.launching.sample import unpack_sample
 from oma_desktop.model.errors import Conflict
 from tests.cli.conftest import finish
 

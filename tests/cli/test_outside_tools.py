@@ -332,7 +332,7 @@ def process_of(pid):
 
 def test_the_mcp_sdk_is_loaded_only_for_a_server():
     code = (
-        "import sys, oma_desktop.cli.run, oma_desktop.engine.launch, oma_desktop.tools;"
+        "import sys, oma_desktop.cli.run, oma_desktop.engine.launching.launch, oma_desktop.tools;"
         "sys.exit('mcp' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=environment())

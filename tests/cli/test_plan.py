@@ -7,7 +7,7 @@ import pytest
 
 from oma_desktop.cli import attempt
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.wiring import Wiring
+from oma_desktop.engine.launching.wiring import Wiring
 from tests.cli.conftest import GOLDEN
 from tests.cli.files import script, write
 

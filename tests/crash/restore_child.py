@@ -27,10 +27,10 @@ from typing_extensions import override
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.launching.script import EffectsLog, load_script, team_from_script
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
-from oma_desktop.engine.recovery_policies import recovery_of_script
-from oma_desktop.engine.script import EffectsLog, load_script, team_from_script
+from oma_desktop.engine.tasks.recovery_policies import recovery_of_script
 from oma_desktop.model.result_document import result_document
 from oma_desktop.model.team import TaskSpec
 from oma_desktop.store.filestore import FileStore

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from oma_desktop.engine.agents.team import AgentJob
 from oma_desktop.engine.cancel import CancelToken
-from oma_desktop.engine.team import AgentJob
 from oma_desktop.engine.tools.gate import Gates
 from oma_desktop.model.message import TokenUsage, ToolCallRecord
 from oma_desktop.model.result import no_usage

@@ -12,7 +12,9 @@ from dataclasses import replace
 from oma_desktop.base.clock import Clock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
-from oma_desktop.engine.agent_outcome import failed, stopped
+from oma_desktop.engine.agents.agent_outcome import failed, stopped
+from oma_desktop.engine.agents.deadline import Deadline
+from oma_desktop.engine.agents.team import AgentJob, Team
 from oma_desktop.engine.backends.acp_agent import AcpAgents
 from oma_desktop.engine.backends.answer import Answer, Asked
 from oma_desktop.engine.backends.faults import BackendUnusable
@@ -20,9 +22,7 @@ from oma_desktop.engine.backends.process_agent import ProcessAgent
 from oma_desktop.engine.backends.prompt import prompt_of
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
-from oma_desktop.engine.deadline import Deadline
 from oma_desktop.engine.spans import span
-from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.builtin.command import CommandRunner
 from oma_desktop.model.backend import AcpBackend, ProcessBackend
 from oma_desktop.model.errors import OmaError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oma_desktop.engine.agent_outcome import failed
-from oma_desktop.engine.team import AgentJob, Team
+from oma_desktop.engine.agents.agent_outcome import failed
+from oma_desktop.engine.agents.team import AgentJob, Team
 from oma_desktop.model.errors import EngineError
 from oma_desktop.model.result import AgentRunResult
 from oma_desktop.model.team import AgentConfig

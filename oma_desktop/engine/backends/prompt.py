@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from oma_desktop.engine.agents.team import AgentJob
 from oma_desktop.engine.backends.faults import BackendUnusable
-from oma_desktop.engine.team import AgentJob
 from oma_desktop.model.team import AgentConfig
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from oma_desktop.engine.agents.team import AgentJob
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.llm.presets import DEFAULT_PROVIDER
-from oma_desktop.engine.retry import is_provider_failure
-from oma_desktop.engine.task_work import fault
-from oma_desktop.engine.team import AgentJob
+from oma_desktop.engine.tasks.retry import is_provider_failure
+from oma_desktop.engine.tasks.task_work import fault
 from oma_desktop.model.errors import OmaError
 from oma_desktop.model.json_value import JsonValue
 from oma_desktop.model.model_routing import Phase

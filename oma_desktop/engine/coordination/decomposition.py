@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from oma_desktop.engine.attempt import Attempt
-from oma_desktop.engine.ceiling import over_ceiling
 from oma_desktop.engine.coordination.coordinator import COORDINATOR, DECOMPOSE, ask
 from oma_desktop.engine.coordination.loading import load_plan
 from oma_desktop.engine.coordination.plan_contract import (
@@ -14,6 +13,7 @@ from oma_desktop.engine.coordination.plan_contract import (
 )
 from oma_desktop.engine.coordination.plan_failure import PlanFailure, failed_call, invalid_plan
 from oma_desktop.engine.coordination.prompts import goal_prompt, planning_prompt
+from oma_desktop.engine.tasks.ceiling import over_ceiling
 from oma_desktop.model.json_value import JsonValue
 from oma_desktop.model.result import AgentRunResult
 from oma_desktop.model.runfile import Coordinator

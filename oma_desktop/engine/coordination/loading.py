@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from oma_desktop.base.ms_iso import to_ms_iso
 from oma_desktop.engine.attempt import Attempt
 from oma_desktop.engine.coordination.plan_failure import PlanFailure, refused_plan
-from oma_desktop.engine.planning import tasks_from_specs
+from oma_desktop.engine.tasks.planning import tasks_from_specs
 from oma_desktop.model.errors import PlanRejected
 from oma_desktop.model.team import TaskSpec
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from oma_desktop.engine import structured_output
+from oma_desktop.engine.agents import structured_output
 from oma_desktop.engine.control import Stop
 from oma_desktop.engine.coordination.plan_contract import PLAN_SCHEMA, PlanIssue
 from oma_desktop.model.errors import PlanRejected

@@ -6,7 +6,7 @@ Until it lets the plan through nothing is on disk that a restore could run: a re
 from __future__ import annotations
 
 from oma_desktop.engine.attempt import Attempt
-from oma_desktop.engine.run_gate import RunGate
+from oma_desktop.engine.tasks.run_gate import RunGate
 from oma_desktop.model.errors import ApprovalError
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, cast
 
+from oma_desktop.engine.agents.team import AgentJob
 from oma_desktop.engine.attempt import Attempt
-from oma_desktop.engine.ceiling import over_ceiling
 from oma_desktop.engine.control import fatal
 from oma_desktop.engine.coordination.coordinator import coordinator_agent
 from oma_desktop.engine.coordination.route_profile import (
@@ -22,8 +22,8 @@ from oma_desktop.engine.coordination.route_profile import (
 )
 from oma_desktop.engine.coordination.routing import Route, best_agent
 from oma_desktop.engine.spans import Recorded, span
-from oma_desktop.engine.task_work import fault
-from oma_desktop.engine.team import AgentJob
+from oma_desktop.engine.tasks.ceiling import over_ceiling
+from oma_desktop.engine.tasks.task_work import fault
 from oma_desktop.model.errors import EngineError, OmaError
 from oma_desktop.model.execution_routing import ExecutionRouting
 from oma_desktop.model.json_value import JsonObject, JsonValue

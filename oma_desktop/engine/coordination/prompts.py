@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from oma_desktop.engine.manifest import manifest_entry
+from oma_desktop.engine.tasks.manifest import manifest_entry
 from oma_desktop.engine.tools.registry import ToolRegistry
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.json_text import stringify

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
-from oma_desktop.engine.manifest import manifest_entry
+from oma_desktop.engine.tasks.manifest import manifest_entry
 from oma_desktop.engine.tools.confirmation import is_consequential
 from oma_desktop.engine.tools.grants import granted
 from oma_desktop.engine.tools.registry import ToolRegistry

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from oma_desktop.engine.affinity import TEXT_LIMIT, Profiles, Subject, fit
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.coordination.goal_shape import complexity, estimate, is_simple
-from oma_desktop.engine.keywords import keywords
 from oma_desktop.engine.options import ExecutionRouter
+from oma_desktop.engine.queueing.affinity import TEXT_LIMIT, Profiles, Subject, fit
+from oma_desktop.engine.queueing.keywords import keywords
 from oma_desktop.model.errors import EngineError
 from oma_desktop.model.json_value import JsonObject
 from oma_desktop.model.team import AgentConfig

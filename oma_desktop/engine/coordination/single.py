@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final, cast
 
+from oma_desktop.engine.agents.team import AgentJob
 from oma_desktop.engine.attempt import Attempt
-from oma_desktop.engine.ceiling import over_ceiling
 from oma_desktop.engine.coordination.routing import best_agent
-from oma_desktop.engine.retry import is_provider_failure
-from oma_desktop.engine.settling import failure_text
-from oma_desktop.engine.task_work import fault
-from oma_desktop.engine.team import AgentJob
+from oma_desktop.engine.tasks.ceiling import over_ceiling
+from oma_desktop.engine.tasks.retry import is_provider_failure
+from oma_desktop.engine.tasks.settling import failure_text
+from oma_desktop.engine.tasks.task_work import fault
 from oma_desktop.model.checkpoint import TaskSnapshot
 from oma_desktop.model.errors import OmaError
 from oma_desktop.model.result import AgentRunResult

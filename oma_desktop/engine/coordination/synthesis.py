@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import cast
 
 from oma_desktop.engine.attempt import Attempt
-from oma_desktop.engine.ceiling import over_ceiling
 from oma_desktop.engine.control import Stop
 from oma_desktop.engine.coordination.coordinator import (
     COORDINATOR,
@@ -18,6 +17,7 @@ from oma_desktop.engine.coordination.coordinator import (
 from oma_desktop.engine.coordination.prompts import answering_prompt, results_prompt
 from oma_desktop.engine.options import RestoreOptions
 from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.tasks.ceiling import over_ceiling
 from oma_desktop.model.errors import StoreError
 from oma_desktop.model.result import AgentRunResult, ErrorInfo, RunStatus
 from oma_desktop.model.runfile import Coordinator

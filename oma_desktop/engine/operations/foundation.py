@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from oma_desktop.base.ms_iso import to_ms_iso
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.engine.attempt import Services
-from oma_desktop.engine.attempt_run import AttemptRun
 from oma_desktop.engine.budget import RunBudget, smallest
-from oma_desktop.engine.checks import clean_metadata
 from oma_desktop.engine.cost import EstimateCost, RunCost, smallest_cost
-from oma_desktop.engine.message_bus import MessageBus
+from oma_desktop.engine.memory.message_bus import MessageBus
+from oma_desktop.engine.operations.attempt_run import AttemptRun
+from oma_desktop.engine.operations.checks import clean_metadata
 from oma_desktop.engine.options import (
     CheckpointOptions,
     ExecutionRouter,
     RestoreOptions,
     RunOptions,
 )
-from oma_desktop.engine.queue import TaskQueue
+from oma_desktop.engine.queueing.queue import TaskQueue
 from oma_desktop.engine.recovery_options import RecoveryOptions, checked_recovery
 from oma_desktop.engine.run_state import RunState
-from oma_desktop.engine.team import Team
 from oma_desktop.model.checkpoint import RunMode
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.result import RunIdentity

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from oma_desktop.engine.heartbeat import taken
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.engine.identity import new_identity, one_run_id
-from oma_desktop.engine.memory_setup import give_memory
 from oma_desktop.engine.operations.foundation import Foundation
+from oma_desktop.engine.operations.memory_setup import give_memory
+from oma_desktop.engine.operations.plan_tasks import (
+    PLAN_AGENTS_MISSING,
+    missing_agents,
+    tasks_from_plan,
+)
+from oma_desktop.engine.operations.results import team_result
 from oma_desktop.engine.options import RunOptions
-from oma_desktop.engine.places import place_of_new_run
-from oma_desktop.engine.plan_tasks import PLAN_AGENTS_MISSING, missing_agents, tasks_from_plan
-from oma_desktop.engine.planning import NewTasks, tasks_from_specs, unresolved_text
-from oma_desktop.engine.results import team_result
 from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.saving.heartbeat import taken
+from oma_desktop.engine.saving.places import place_of_new_run
 from oma_desktop.engine.slices import breathe
-from oma_desktop.engine.team import Team
+from oma_desktop.engine.tasks.planning import NewTasks, tasks_from_specs, unresolved_text
 from oma_desktop.model.plan import PlanArtifact
 from oma_desktop.model.result import RunIdentity, RunStatus, TeamRunResult
 from oma_desktop.model.team import TaskSpec

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from oma_desktop.engine.checks import check_team, clean_metadata
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.engine.coordination.synthesis import closing_of
-from oma_desktop.engine.heartbeat import taken
 from oma_desktop.engine.identity import (
     continued_identity,
     new_identity,
     one_run_id,
     unchanged_identity,
 )
-from oma_desktop.engine.memory_setup import give_memory, restore_memory
+from oma_desktop.engine.operations.checks import check_team, clean_metadata
 from oma_desktop.engine.operations.foundation import Foundation
+from oma_desktop.engine.operations.memory_setup import give_memory, restore_memory
 from oma_desktop.engine.operations.new_run import state_of, work_of_plan, work_of_specs
+from oma_desktop.engine.operations.restore import doubt, refuse_missing_agents, revive
+from oma_desktop.engine.operations.restored_cost import COST_RECOUNTED, cost_of_results, saved_cost
+from oma_desktop.engine.operations.restored_verify import verify_again
+from oma_desktop.engine.operations.results import team_result
 from oma_desktop.engine.options import RestoreOptions, RunOptions
-from oma_desktop.engine.places import ledger_of, place_of_saved_run
-from oma_desktop.engine.planning import NewTasks, refuse_broken_graph
-from oma_desktop.engine.prompt import team_context
-from oma_desktop.engine.queue import APPROVAL_REJECTED
-from oma_desktop.engine.reconciliation import STARTS_NOTHING, Verdict, adopt, reconcile, verdict
-from oma_desktop.engine.restore import doubt, refuse_missing_agents, revive
-from oma_desktop.engine.restored_cost import COST_RECOUNTED, cost_of_results, saved_cost
-from oma_desktop.engine.restored_verify import verify_again
-from oma_desktop.engine.results import team_result
+from oma_desktop.engine.queueing.queue import APPROVAL_REJECTED
 from oma_desktop.engine.run_state import RunState
-from oma_desktop.engine.team import Team
+from oma_desktop.engine.saving.heartbeat import taken
+from oma_desktop.engine.saving.places import ledger_of, place_of_saved_run
+from oma_desktop.engine.saving.reconciliation import (
+    STARTS_NOTHING,
+    Verdict,
+    adopt,
+    reconcile,
+    verdict,
+)
+from oma_desktop.engine.tasks.planning import NewTasks, refuse_broken_graph
+from oma_desktop.engine.tasks.prompt import team_context
 from oma_desktop.model.checkpoint import CheckpointSnapshot, RunMode
 from oma_desktop.model.checkpoint_loader import LoadedSnapshot, own_facts
 from oma_desktop.model.errors import InvalidInput

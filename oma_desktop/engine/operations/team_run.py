@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.engine.attempt import Attempt
-from oma_desktop.engine.checks import check_team
 from oma_desktop.engine.coordination.coordinator import coordinator_agent
 from oma_desktop.engine.coordination.decomposition import plan_goal
 from oma_desktop.engine.coordination.loading import assign_all, load_plan
@@ -15,18 +15,18 @@ from oma_desktop.engine.coordination.routing import Route, route
 from oma_desktop.engine.coordination.single import run_single
 from oma_desktop.engine.coordination.synthesis import conclude
 from oma_desktop.engine.cost import smallest_cost
-from oma_desktop.engine.guarding import flag
-from oma_desktop.engine.heartbeat import taken
 from oma_desktop.engine.identity import new_identity, one_run_id
-from oma_desktop.engine.judging import check_judges
-from oma_desktop.engine.memory_setup import give_memory
+from oma_desktop.engine.operations.checks import check_team
 from oma_desktop.engine.operations.foundation import Foundation
+from oma_desktop.engine.operations.guarding import flag
+from oma_desktop.engine.operations.memory_setup import give_memory
 from oma_desktop.engine.operations.new_run import free_place
 from oma_desktop.engine.options import TeamRunOptions
-from oma_desktop.engine.prompt import team_context
 from oma_desktop.engine.run_state import RunState
+from oma_desktop.engine.saving.heartbeat import taken
 from oma_desktop.engine.spans import span
-from oma_desktop.engine.team import Team
+from oma_desktop.engine.tasks.judging import check_judges
+from oma_desktop.engine.tasks.prompt import team_context
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.execution_routing import ExecutionRouting
 from oma_desktop.model.governance import Governance

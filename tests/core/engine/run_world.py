@@ -12,13 +12,13 @@ from pathlib import Path
 
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.launching.script import read_script, team_from_script
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions, TeamRunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
-from oma_desktop.engine.recovery_policies import recovery_of_script
-from oma_desktop.engine.script import read_script, team_from_script
-from oma_desktop.engine.team import Team
+from oma_desktop.engine.tasks.recovery_policies import recovery_of_script
 from oma_desktop.engine.tools.gate import Gates
 from oma_desktop.engine.tools.registry import ToolOutput, ToolRegistry, ToolSpec
 from oma_desktop.model.errors import WriteFailed

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from oma_desktop.base.supervisor import Supervisor
-from oma_desktop.engine.boundaries import Boundary
+from oma_desktop.engine.agents.boundaries import Boundary
+from oma_desktop.engine.agents.runner import AgentRunner
+from oma_desktop.engine.agents.team import AgentJob, Team
 from oma_desktop.engine.bus import EventBus, ProgressEvent
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.llm.base import InvalidArguments, ModelReply, TextDelta
-from oma_desktop.engine.runner import AgentRunner
-from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.gate import Gates
 from oma_desktop.engine.tools.registry import ToolOutput, ToolRegistry, ToolSpec
 from oma_desktop.model.approval_rules import create_request, make_decision

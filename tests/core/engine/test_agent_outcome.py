@@ -1,8 +1,8 @@
 """What a failure leaves in results and files (engine.md 1.9)."""
 
-from oma_desktop.engine.agent_outcome import error_info
+from oma_desktop.engine.agents.agent_outcome import error_info
 from oma_desktop.engine.backends.faults import BackendFailed
-from oma_desktop.engine.task_work import fault
+from oma_desktop.engine.tasks.task_work import fault
 from oma_desktop.model.errors import Refused
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from oma_desktop.engine.agent_replanner import REPLAN, TASK_LIMIT, TEXT_LIMIT
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.recovery_options import RecoveryOptions
-from oma_desktop.engine.recovery_policies import recovery_of_file
+from oma_desktop.engine.tasks.agent_replanner import REPLAN, TASK_LIMIT, TEXT_LIMIT
+from oma_desktop.engine.tasks.recovery_policies import recovery_of_file
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.recovery_rules import Recovery
 from tests.core.engine.run_world import RunWorld, bad, ok, spec, statuses

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oma_desktop.base.supervisor import Supervisor
-from oma_desktop.engine import attempt_run
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.checkpointing import CheckpointWriter
-from oma_desktop.engine.encoding import SnapshotEncoder
-from oma_desktop.engine.queue import queue_document
-from oma_desktop.engine.snapshotting import capture
+from oma_desktop.engine.operations import attempt_run
+from oma_desktop.engine.queueing.queue import queue_document
+from oma_desktop.engine.saving.checkpointing import CheckpointWriter
+from oma_desktop.engine.saving.encoding import SnapshotEncoder
+from oma_desktop.engine.saving.snapshotting import capture
 from oma_desktop.model.checkpoint_loader import load_snapshot
 from oma_desktop.model.errors import WriteFailed
 from oma_desktop.model.json_text import stringify

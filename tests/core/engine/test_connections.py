@@ -5,7 +5,7 @@ from pathlib import Path
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.engine.cancel import CancelToken, StopReason
-from oma_desktop.engine.connections import check_connections
+from oma_desktop.engine.launching.connections import check_connections
 from tests.core.engine.llm.loopback import Answer, Loopback, turn
 from tests.core.engine.test_wiring import run_file
 

@@ -11,7 +11,7 @@ import pytest
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.engine.bus import EventBus
-from oma_desktop.engine.checkpointing import CheckpointWriter
+from oma_desktop.engine.saving.checkpointing import CheckpointWriter
 from oma_desktop.model.json_text import parse
 from oma_desktop.store.checkpoint import Checkpoint
 from oma_desktop.store.redacting import RedactingStore

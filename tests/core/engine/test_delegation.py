@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.agents.team import AgentJob
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.pool import Pool
-from oma_desktop.engine.team import AgentJob
+from oma_desktop.engine.queueing.pool import Pool
 from oma_desktop.engine.tools.gate import ALLOW, Gates
 from oma_desktop.engine.tools.grants import granted
 from tests.core.engine.run_world import RunWorld, ok, spec
@@ -170,7 +170,7 @@ async def test_idea_46_delegation_needs_a_grant_of_its_own(agent, may):
 
 
 async def test_without_a_team_run_there_is_nobody_to_delegate_to():
-    from oma_desktop.engine.delegation import delegate_tool
+    from oma_desktop.engine.tasks.delegation import delegate_tool
 
     world = World(
         say("", ("d1", "delegate_to_agent", {"target_agent": "x", "prompt": "p"})), say("alone")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from oma_desktop.engine.dialogue import Dialogue
-from oma_desktop.engine.pairing import pairing_problem
+from oma_desktop.engine.agents.dialogue import Dialogue
+from oma_desktop.engine.agents.pairing import pairing_problem
 from oma_desktop.model.errors import ProviderError
 from oma_desktop.model.team import AgentConfig
 from tests.core.engine.context.conversations import model, text, use, user

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from oma_desktop.engine.boundaries import Boundary
+from oma_desktop.engine.agents.boundaries import Boundary
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.model.call_ledger import call_state, calls_of_entry
 from oma_desktop.model.resume_rules import resume_plan

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oma_desktop.base.clock import SystemClock
-from oma_desktop.engine import kept_lists
-from oma_desktop.engine.encoding import SnapshotEncoder
-from oma_desktop.engine.kept_lists import KeptList, KeptPages
-from oma_desktop.engine.queue import queue_document
-from oma_desktop.engine.queue_pages import QueuePages
-from oma_desktop.engine.shared_memory import MemoryPicture
-from oma_desktop.engine.snapshotting import capture
+from oma_desktop.engine.memory.shared_memory import MemoryPicture
+from oma_desktop.engine.queueing.queue import queue_document
+from oma_desktop.engine.saving import kept_lists
+from oma_desktop.engine.saving.encoding import SnapshotEncoder
+from oma_desktop.engine.saving.kept_lists import KeptList, KeptPages
+from oma_desktop.engine.saving.queue_pages import QueuePages
+from oma_desktop.engine.saving.snapshotting import capture
 from oma_desktop.model.json_text import stringify
 from oma_desktop.model.redaction import TextRules
 from oma_desktop.model.redaction_shapes import CHECKPOINT

@@ -3,11 +3,11 @@
 import pytest
 
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.agents.team import Team
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
 from oma_desktop.engine.options import RunAgentOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
-from oma_desktop.engine.team import Team
 from oma_desktop.engine.tools.gate import Gates, deny, suspend
 from oma_desktop.engine.tools.registry import ToolOutput, ToolRegistry, ToolSpec
 from oma_desktop.model.errors import InvalidInput, Refused

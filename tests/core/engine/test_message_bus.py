@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 
-from oma_desktop.engine.message_bus import MessageBus
+from oma_desktop.engine.memory.message_bus import MessageBus
 from oma_desktop.engine.tools.registry import ToolOutput, ToolRegistry, ToolSpec
 from tests.core.engine.run_world import RunWorld, spec
 from tests.core.engine.test_delegation import BOSS, ask, team, turn

@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 from oma_desktop.base.supervisor import Supervisor
-from oma_desktop.engine import attempt_run
-from oma_desktop.engine.masking import as_asked
+from oma_desktop.engine.operations import attempt_run
+from oma_desktop.engine.saving.masking import as_asked
 from oma_desktop.engine.tools.gate import ALLOW, Gates, suspend
 from oma_desktop.model.container import parse_container
 from oma_desktop.model.errors import InvalidInput, OmaError, StoreError

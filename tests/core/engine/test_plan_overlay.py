@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oma_desktop.engine.patch_eligibility import check_eligibility
-from oma_desktop.engine.queue import TaskQueue, queue_document
-from oma_desktop.engine.scheduling import AgentChooser
+from oma_desktop.engine.queueing.queue import TaskQueue, queue_document
+from oma_desktop.engine.queueing.scheduling import AgentChooser
+from oma_desktop.engine.tasks.patch_eligibility import check_eligibility
 from oma_desktop.model.errors import PlanRejected
 from oma_desktop.model.patch_rules import Plan, draft
 from oma_desktop.model.plan_patch import read_patch

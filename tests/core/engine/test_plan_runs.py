@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from oma_desktop.engine.plan_tasks import create_plan_artifact, plan_of_specs
-from oma_desktop.engine.script import read_script, team_from_script
+from oma_desktop.engine.launching.script import read_script, team_from_script
+from oma_desktop.engine.operations.plan_tasks import create_plan_artifact, plan_of_specs
 from oma_desktop.engine.tools.gate import ALLOW, Gates
 from oma_desktop.model.errors import InvalidInput, PlanRejected
 from oma_desktop.model.plan import PlanArtifact

@@ -7,9 +7,9 @@ import pytest
 
 from oma_desktop.base.sentences import one_line
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.launching.wiring import wire
 from oma_desktop.engine.llm.base import ModelReply, ModelRequest
 from oma_desktop.engine.llm.presets import PRESETS
-from oma_desktop.engine.wiring import wire
 from oma_desktop.model.errors import InvalidInput, NotAllowed
 from tests.core.engine.llm.loopback import Answer, Loopback, turn
 from tests.core.engine.llm.test_anthropic_adapter import end, start, text

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from oma_desktop.engine.prompt import (
+from oma_desktop.engine.tasks.prompt import (
     PAYLOAD_LIMIT,
     Dependency,
     build_prompt,

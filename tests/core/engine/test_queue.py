@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oma_desktop.engine.queue import PARTITIONS, TERMINAL, TaskQueue, queue_document
-from oma_desktop.engine.restore import reset_for_resume
+from oma_desktop.engine.operations.restore import reset_for_resume
+from oma_desktop.engine.queueing.queue import PARTITIONS, TERMINAL, TaskQueue, queue_document
 from oma_desktop.model.errors import PlanRejected, TaskFailed
 from tests.core.engine.run_world import GOLDEN
 

@@ -8,8 +8,8 @@ import json
 
 import pytest
 
-from oma_desktop.engine.reconciliation import Verdict, adopt, reconcile, verdict
-from oma_desktop.engine.restore import revive
+from oma_desktop.engine.operations.restore import revive
+from oma_desktop.engine.saving.reconciliation import Verdict, adopt, reconcile, verdict
 from oma_desktop.engine.tools.gate import Gates
 from oma_desktop.model.approval_rules import create_request
 from oma_desktop.model.errors import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oma_desktop.engine.recovery_options import TaskOutcome
-from oma_desktop.engine.recovery_policies import (
+from oma_desktop.engine.tasks.recovery_policies import (
     by_rule,
     filled,
     fits,

@@ -9,7 +9,7 @@ import math
 import pytest
 
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.retry import delay_ms, jittered_ms, max_attempts, nominal_delay_ms
+from oma_desktop.engine.tasks.retry import delay_ms, jittered_ms, max_attempts, nominal_delay_ms
 from oma_desktop.model.result import ErrorInfo
 from tests.core.engine.run_world import GOLDEN, RunWorld, bad, ok, spec, statuses
 
@@ -172,7 +172,7 @@ async def test_p_12_the_retry_counter_goes_on_after_a_crash():
 
 def test_idea_44_error_without_facts_is_retryable_and_a_stable_verdict_wins():
     from oma_desktop.engine.cancel import CancelToken
-    from oma_desktop.engine.retry import may_retry
+    from oma_desktop.engine.tasks.retry import may_retry
     from oma_desktop.model.result import AgentRunResult
 
     token = CancelToken()

@@ -9,10 +9,10 @@ import pytest
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
+from oma_desktop.engine.launching.wiring import World, retry_events, wire
 from oma_desktop.engine.options import CheckpointOptions, RestoreOptions, RunOptions
 from oma_desktop.engine.orchestrator import OpenMultiAgent
 from oma_desktop.engine.tools.registry import ToolOutput, ToolSpec
-from oma_desktop.engine.wiring import World, retry_events, wire
 from oma_desktop.model.runfile_reading import read_run_file
 from oma_desktop.store.in_memory import InMemoryStore
 from tests.core.engine.llm.loopback import Answer, Loopback, turn

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from oma_desktop.engine.agents.hooks import AgentHooks
+from oma_desktop.engine.agents.loop_detection import LoopInfo
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.hooks import AgentHooks
-from oma_desktop.engine.loop_detection import LoopInfo
 from oma_desktop.model.result import RunStatus
 from tests.core.engine.runner_world import Probe, World, problem, say
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oma_desktop.engine.boundaries import Boundary
+from oma_desktop.engine.agents.boundaries import Boundary
+from oma_desktop.engine.agents.runner_state import answered
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.runner_state import answered
 from oma_desktop.engine.tools.gate import ALLOW, suspend
 from oma_desktop.engine.tools.registry import ToolOutput
 from oma_desktop.model.json_text import parse

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from oma_desktop.engine.scheduling import AgentChooser, ReadyQueue, Strategy
+from oma_desktop.engine.queueing.scheduling import AgentChooser, ReadyQueue, Strategy
 from oma_desktop.model.errors import PlanRejected
 from oma_desktop.model.team import (
     AgentConfig,

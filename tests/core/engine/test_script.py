@@ -9,12 +9,10 @@ import pytest
 
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
-from oma_desktop.engine.attempt_run import run_agent
+from oma_desktop.engine.agents.team import AgentJob
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
-from oma_desktop.engine.llm.base import ModelReply, ModelRequest, TextDelta
-from oma_desktop.engine.llm.scripted import ScriptedAdapter, usage_of
-from oma_desktop.engine.script import (
+from oma_desktop.engine.launching.script import (
     EffectsLog,
     apply_script,
     gates_of,
@@ -22,7 +20,9 @@ from oma_desktop.engine.script import (
     read_script,
     team_from_script,
 )
-from oma_desktop.engine.team import AgentJob
+from oma_desktop.engine.llm.base import ModelReply, ModelRequest, TextDelta
+from oma_desktop.engine.llm.scripted import ScriptedAdapter, usage_of
+from oma_desktop.engine.operations.attempt_run import run_agent
 from oma_desktop.model.errors import InvalidInput, OmaError
 from oma_desktop.model.json_text import STORE_DEPTH, parse
 from oma_desktop.model.script import json_schema

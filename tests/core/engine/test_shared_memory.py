@@ -7,8 +7,8 @@ import json
 import pytest
 
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.message_bus import MessageBus
-from oma_desktop.engine.shared_memory import SharedMemory, entry_document, summarize
+from oma_desktop.engine.memory.message_bus import MessageBus
+from oma_desktop.engine.memory.shared_memory import SharedMemory, entry_document, summarize
 from oma_desktop.model.errors import InvalidInput, WriteFailed
 from oma_desktop.store.file_calls import FileCalls
 from oma_desktop.store.filestore import FileStore

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from oma_desktop.engine import reconciliation
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.queue import TaskQueue
+from oma_desktop.engine.queueing.queue import TaskQueue
+from oma_desktop.engine.saving import reconciliation
 from oma_desktop.engine.slices import SLICE, in_slices
 from oma_desktop.engine.tools.gate import GateDecision, Gates
 from tests.bench.big_run import big_run

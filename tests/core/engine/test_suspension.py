@@ -10,10 +10,10 @@ import pytest
 
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
-from oma_desktop.engine import attempt_run
-from oma_desktop.engine.approvals import Approvals, TaskBoundaries
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import StopReason
+from oma_desktop.engine.operations import attempt_run
+from oma_desktop.engine.saving.approvals import Approvals, TaskBoundaries
 from oma_desktop.engine.tools.gate import ALLOW, Gates
 from oma_desktop.model.errors import StaleDecision, WriteFailed
 from oma_desktop.store.filestore import FileStore

@@ -14,8 +14,8 @@ from copy import copy
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from oma_desktop.engine import attempt_run
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.operations import attempt_run
 from oma_desktop.model.checkpoint_loader import load_snapshot_text
 from oma_desktop.model.errors import OmaError
 from oma_desktop.model.keys import is_checkpoint_key

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.judging import REVISE_START
+from oma_desktop.engine.tasks.judging import REVISE_START
 from oma_desktop.engine.tools.gate import Gates, suspend
 from oma_desktop.engine.tools.registry import ToolOutput, ToolSpec
 from oma_desktop.model.document_text import read_document

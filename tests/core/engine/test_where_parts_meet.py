@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from oma_desktop.engine.approvals import Approvals
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.recovery_options import RecoveryOptions
+from oma_desktop.engine.saving.approvals import Approvals
 from oma_desktop.engine.tools.gate import ALLOW, GateDecision, Gates
 from oma_desktop.engine.tools.registry import ToolOutput, ToolSpec
 from oma_desktop.model.approval_rules import create_request

@@ -8,14 +8,14 @@ import pytest
 from oma_desktop.base.sentences import one_line
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken
+from oma_desktop.engine.launching.script import read_script
+from oma_desktop.engine.launching.wiring import World, retry_events, team_from_runfile, wire
 from oma_desktop.engine.llm.base import ModelReply, ModelRequest
 from oma_desktop.engine.llm.openai import OpenAIChatAdapter
 from oma_desktop.engine.llm.presets import PRESETS
 from oma_desktop.engine.llm.retry_policy import RetryNotice
-from oma_desktop.engine.script import read_script
 from oma_desktop.engine.tools.gate import ALLOW, GateCall, GateDecision
 from oma_desktop.engine.tools.registry import ToolOutput, ToolSpec
-from oma_desktop.engine.wiring import World, retry_events, team_from_runfile, wire
 from oma_desktop.model.errors import InvalidInput, NotAllowed
 from oma_desktop.model.runfile_reading import read_run_file, with_team
 from oma_desktop.model.view import Effect

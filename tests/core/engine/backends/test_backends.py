@@ -13,10 +13,10 @@ import pytest
 from oma_desktop.base.clock import SystemClock
 from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
+from oma_desktop.engine.agents.team import AgentJob, Team
 from oma_desktop.engine.backends.external import ExternalAgents
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
-from oma_desktop.engine.team import AgentJob, Team
 from oma_desktop.engine.tools.gate import ALLOW, Gates, deny, suspend
 from oma_desktop.engine.tools.registry import ToolRegistry
 from oma_desktop.model.team import AgentConfig, TeamConfig

@@ -11,8 +11,8 @@ from oma_desktop.base.lanes import Lanes
 from oma_desktop.base.supervisor import Supervisor
 from oma_desktop.engine.bus import EventBus
 from oma_desktop.engine.cancel import CancelToken, StopReason
-from oma_desktop.engine.launch import Launcher
-from oma_desktop.engine.wiring import World, wire
+from oma_desktop.engine.launching.launch import Launcher
+from oma_desktop.engine.launching.wiring import World, wire
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.runfile_reading import read_run_file
 from oma_desktop.store.address import parse_address

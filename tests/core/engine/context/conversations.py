@@ -4,8 +4,8 @@ import itertools
 
 from hypothesis import strategies as st
 
-from oma_desktop.engine.context.turns import head_length
-from oma_desktop.engine.pairing import pairing_problem
+from oma_desktop.engine.agents.context.turns import head_length
+from oma_desktop.engine.agents.pairing import pairing_problem
 
 texts = st.text(max_size=40) | st.sampled_from(["x" * 700, "y" * 3000])
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}

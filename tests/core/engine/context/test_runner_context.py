@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oma_desktop.engine.agents.hooks import AgentHooks
+from oma_desktop.engine.agents.pairing import pairing_problem
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.hooks import AgentHooks
-from oma_desktop.engine.pairing import pairing_problem
 from oma_desktop.engine.tools.gate import ALLOW, suspend
 from tests.core.engine.runner_world import Probe, World, problem, say, until_stopped
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oma_desktop.engine.context.compact import compact
-from oma_desktop.engine.context.sliding import slide
-from oma_desktop.engine.context.summary import Summaries, transcript
-from oma_desktop.engine.context.tokens import Estimator, message_chars
-from oma_desktop.engine.context.tool_results import compress_results
-from oma_desktop.engine.context.turns import noted
-from oma_desktop.engine.pairing import pairing_problem
+from oma_desktop.engine.agents.context.compact import compact
+from oma_desktop.engine.agents.context.sliding import slide
+from oma_desktop.engine.agents.context.summary import Summaries, transcript
+from oma_desktop.engine.agents.context.tokens import Estimator, message_chars
+from oma_desktop.engine.agents.context.tool_results import compress_results
+from oma_desktop.engine.agents.context.turns import noted
+from oma_desktop.engine.agents.pairing import pairing_problem
 from oma_desktop.model.context_options import Compact
 from tests.core.engine.context.conversations import (
     IMAGE,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oma_desktop.engine.agents.structured_output import judge
 from oma_desktop.engine.cancel import StopReason
 from oma_desktop.engine.coordination.profiling import (
     DeclarationRequired,
@@ -22,7 +23,6 @@ from oma_desktop.engine.coordination.route_profile import (
     profile_schema,
 )
 from oma_desktop.engine.llm.base import ModelAdapter
-from oma_desktop.engine.structured_output import judge
 from oma_desktop.engine.tools.registry import ToolRegistry
 from oma_desktop.model.egress import OfflinePolicy
 from oma_desktop.model.governance import Governance

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from oma_desktop.engine.cancel import StopReason
-from oma_desktop.engine.shared_memory import SharedMemory
+from oma_desktop.engine.memory.shared_memory import SharedMemory
 from oma_desktop.model.errors import InvalidInput, PlanRejected, Unreachable
 from oma_desktop.model.model_routing import ModelRouting
 from oma_desktop.model.result_document import result_document

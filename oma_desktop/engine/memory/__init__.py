@@ -1,0 +1,1 @@
+"""What agents share: notes and messages (engine.md 1.2)."""
