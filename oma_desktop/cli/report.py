@@ -164,12 +164,12 @@ def _why(result: TeamRunResult) -> str:
         return ""
     if said == "TOKEN_BUDGET_EXCEEDED" and result.status.code == "budget_exhausted":
         said = "RUN_BUDGET_USED_UP"  # an agent's own budget is told with the task
-    info = result.error_info
-    cause = info.message if info else said
-    if info is not None and info.code == said and cause and not cause.startswith(said):
-        return cause  # the sentence, with its places filled
-    facts = {"error": cause, "issues": cause}
-    return sentence_of(said, facts) if said in catalogue() else said
+    cause = result.error_info.message if result.error_info else said
+    if said not in catalogue():
+        return said
+    text = sentence_of(said, {"error": cause, "issues": cause})
+    # a sentence with a place we know nothing for was filled where the error was
+    return cause if "{" in text and cause else text
 
 
 class Progress:
