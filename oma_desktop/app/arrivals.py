@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum, auto
 from pathlib import Path
 from typing import Final
 
+from oma_desktop.engine.launching.connections import model_places
 from oma_desktop.engine.launching.documents import naming, plan_of
 from oma_desktop.engine.launching.run_files import read_files
 from oma_desktop.model.checkfile import check_document
@@ -80,6 +82,7 @@ def offer_of(path: Path) -> StartOffer:
         frozen=plan is not None,
         alone=_is_for_one(run_file),
         roles=_roles(run_file),
+        models=model_places(run_file, base_dir=files.base_dir, environ=os.environ),
     )
 
 

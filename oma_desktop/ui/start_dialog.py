@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from oma_desktop.base.text import ntr, tr
+from oma_desktop.base.text import named, ntr, tr
 from oma_desktop.ui.theme import theme
 from oma_desktop.viewmodel.start_offer import StartOffer
 
@@ -86,6 +86,18 @@ def work_of(offer: StartOffer) -> str:
     return ntr("{n} task", "{n} tasks", offer.tasks)
 
 
+def models_of(offer: StartOffer) -> str:
+    """Return where model calls would go, and with which keys: a file may name any address."""
+    lines = []
+    for address, variables in offer.models:
+        if variables:
+            keys = named(variables)
+            lines.append(tr("{address}, with the key {variables}", address=address, variables=keys))
+        else:
+            lines.append(tr("{address}, without a key", address=address))
+    return "\n".join(lines)
+
+
 def _facts(offer: StartOffer) -> QFormLayout:
     form = QFormLayout()
     form.setHorizontalSpacing(12)
@@ -95,7 +107,10 @@ def _facts(offer: StartOffer) -> QFormLayout:
         (tr("File"), offer.path),
         (tr("Team"), agents),
         (tr("Work"), work_of(offer)),
+        (tr("Model calls"), models_of(offer)),
     ):
+        if not value:
+            continue
         label = QLabel(name)
         label.setProperty("role", "muted")
         label.setAlignment(Qt.AlignmentFlag.AlignTop)

@@ -10,7 +10,8 @@ class StartOffer:
     """`goal` where a coordinator makes the plan; else `tasks` says how many there are.
 
     `frozen`: they are those of a plan that is replayed exactly. `alone`: one agent takes the goal;
-    `roles` that take part in it, each after the one before.
+    `roles` that take part in it, each after the one before. `models`: addresses that model calls
+    would go to, each with the names of variables its key may be in.
     """
 
     path: str
@@ -21,3 +22,4 @@ class StartOffer:
     frozen: bool = False
     alone: bool = False
     roles: tuple[str, ...] = ()
+    models: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog
 from oma_desktop.app.arrivals import Arrival, offer_of, what_is
 from oma_desktop.model.errors import InvalidInput
 from oma_desktop.model.view import RunState
-from oma_desktop.ui.start_dialog import StartDialog, work_of
+from oma_desktop.ui.start_dialog import StartDialog, models_of, work_of
 from tests.app.support import GOLDEN, until
 
 AGENT = {"name": "w", "provider": "local", "model": "m"}
@@ -76,6 +76,33 @@ def test_an_offer_says_what_would_be_done(tmp_path):
     for document, code in ((TASKS, "RUNFILE_NO_TEAM"), (TEAM, "RUNFILE_NO_WORK")):
         with pytest.raises(InvalidInput, match=code):
             offer_of(write(tmp_path / "x.json", document))
+
+
+def test_an_offer_says_where_model_calls_and_keys_would_go(tmp_path, monkeypatch):
+    """A file somebody sent may name any address for a key of this machine (engine.md 8.7)."""
+    monkeypatch.setenv("HOUSE_KEY", "sk-never-shown")
+    agents = [
+        {"name": "a", "provider": "house", "model": "m"},
+        {"name": "b", "provider": "openai", "model": "m", "baseURL": "https://else.example/v1"},
+        {"name": "c", "provider": "ollama", "model": "m"},
+        {"name": "d", "provider": "nobody", "model": "m"},
+        {"name": "p", "provider": "openai", "model": "m", "baseURL": "https://u:hunter2@h.example"},
+        {"name": "e", "backend": {"kind": "process", "command": "true"}},
+        AGENT,
+    ]
+    house = {"type": "openai", "baseURL": "https://house.example/v1", "keyEnv": "HOUSE_KEY"}
+    providers = {**LOCAL["providers"], "house": house}
+    document = {"team": {"name": "t", "agents": agents}, "tasks": TASKS, "providers": providers}
+    offer = offer_of(write(tmp_path / "m.json", document))
+    assert models_of(offer).splitlines() == [
+        "https://house.example/v1, with the key HOUSE_KEY",
+        "https://else.example/v1, with the key OPENAI_API_KEY",
+        "http://127.0.0.1:11434/v1, without a key",
+    ]
+    assert (
+        models_of(offer_of(write(tmp_path / "s.json", {"team": TEAM, "tasks": TASKS, **LOCAL})))
+        == ""
+    )
 
 
 def runnable(folder):

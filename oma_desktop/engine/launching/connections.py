@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -22,13 +22,13 @@ from oma_desktop.base.clock import Clock
 from oma_desktop.engine.agent_defaults import with_defaults
 from oma_desktop.engine.cancel import CancelToken
 from oma_desktop.engine.coordination.coordinator import coordinator_agent
-from oma_desktop.engine.launching.endpoints import Endpoint, Endpoints
+from oma_desktop.engine.launching.endpoints import Endpoint, Endpoints, preset_of
 from oma_desktop.engine.llm.base import ModelReply, ModelRequest
-from oma_desktop.engine.llm.http import interruptible
+from oma_desktop.engine.llm.http import checked_address, interruptible
 from oma_desktop.engine.llm.keys import StoredKey, stored_key
 from oma_desktop.engine.llm.streamed import StreamedAdapter
 from oma_desktop.engine.model_routes import OF_AGENTS, OF_COORDINATOR, every_way
-from oma_desktop.model.errors import InvalidInput, OmaError, Unreachable
+from oma_desktop.model.errors import InvalidInput, OmaError, Unreachable, UserError
 from oma_desktop.model.runfile import Coordinator, RunFile
 from oma_desktop.model.team import AgentConfig
 
@@ -88,6 +88,23 @@ async def check_connections(
         ]
     finally:
         await models.close()
+
+
+def model_places(
+    run_file: RunFile, *, base_dir: Path, environ: Mapping[str, str]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return where model calls of the file would go, each with the variables its key may be in.
+
+    For a person before a start (engine.md 8.7): no key is looked up. What the start itself refuses
+    is left out: unknown providers, addresses with a password. Raises InvalidInput RUNFILE_NO_TEAM.
+    """
+    found: dict[tuple[str, tuple[str, ...]], None] = {}
+    for agent in _users(run_file, base_dir):
+        with suppress(UserError):
+            preset = preset_of(agent, run_file.providers)
+            address = agent.base_url or preset.resolved_base_url(environ)
+            found[str(checked_address(address or "", preset.id)), preset.key_env] = None
+    return tuple(found)
 
 
 def _users(run_file: RunFile, base_dir: Path) -> list[AgentConfig]:

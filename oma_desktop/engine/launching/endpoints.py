@@ -111,7 +111,7 @@ class Endpoints:
         return scripted if scripted is not None else self._adapter(self._service(agent))
 
     def _service(self, agent: AgentConfig) -> _Service:
-        preset = self._preset(agent)
+        preset = preset_of(agent, self._providers)
         own = preset.resolved_base_url(self._environ)
         base_url = agent.base_url or own
         if not base_url:
@@ -130,21 +130,6 @@ class Endpoints:
                 variables=", ".join(preset.key_env),
             )
         return _Service(preset, base_url, key)
-
-    def _preset(self, agent: AgentConfig) -> Preset:
-        name = agent.provider or ""
-        entry = self._providers.get(name)
-        known = PRESETS.get(name)
-        if name in LATER:
-            raise NotAllowed("RUNFILE_NEEDS_PROTOCOL", agent=agent.name, name=name)
-        if entry is None and known is None:
-            near = nearest(name, [*self._providers, *PRESETS])
-            code = "RUNFILE_UNKNOWN_PROVIDER_NEAR" if near else "RUNFILE_UNKNOWN_PROVIDER"
-            raise InvalidInput(code, agent=agent.name, name=name, nearest=near)
-        if entry is None:
-            assert known is not None
-            return known
-        return _described(name, entry, known)
 
     def _adapter(self, service: _Service) -> StreamedAdapter:
         preset = service.preset
@@ -190,6 +175,26 @@ class Endpoints:
             await adapter.close()
         for scripted in self._scripted.values():
             await scripted.close()
+
+
+def preset_of(agent: AgentConfig, providers: Mapping[str, ProviderEntry]) -> Preset:
+    """Return the service an agent asks, as the run file describes it.
+
+    Raises InvalidInput RUNFILE_UNKNOWN_PROVIDER(_NEAR), NotAllowed RUNFILE_NEEDS_PROTOCOL.
+    """
+    name = agent.provider or ""
+    entry = providers.get(name)
+    known = PRESETS.get(name)
+    if name in LATER:
+        raise NotAllowed("RUNFILE_NEEDS_PROTOCOL", agent=agent.name, name=name)
+    if entry is None and known is None:
+        near = nearest(name, [*providers, *PRESETS])
+        code = "RUNFILE_UNKNOWN_PROVIDER_NEAR" if near else "RUNFILE_UNKNOWN_PROVIDER"
+        raise InvalidInput(code, agent=agent.name, name=name, nearest=near)
+    if entry is None:
+        assert known is not None
+        return known
+    return _described(name, entry, known)
 
 
 def _described(name: str, entry: ProviderEntry, known: Preset | None) -> Preset:

@@ -95,7 +95,7 @@ class HttpEndpoint:
         Raises InvalidInput LLM_BAD_ENDPOINT, LLM_KEY_MALFORMED or LLM_PROXY_UNUSABLE.
         """
         self.provider = provider
-        self._base = _checked(base_url, provider)
+        self._base = checked_address(base_url, provider)
         self._key = _checked_key(key, provider)
         self._now = now
         self._timeout = timeout
@@ -251,7 +251,8 @@ class HttpEndpoint:
             await client.aclose()
 
 
-def _checked(base_url: str, provider: str) -> httpx.URL:
+def checked_address(base_url: str, provider: str) -> httpx.URL:
+    """Return an address that may be called; raises InvalidInput LLM_BAD_ENDPOINT."""
     try:
         urlsplit(base_url)  # stricter about brackets and ports
         url = httpx.URL(base_url)
